@@ -20,6 +20,11 @@ export const REQUIREMENTS = {
   "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
   "task.C1":
     "A task that the ledger knows is bound by a line of the user's that names it in any natural spelling, and by no sentence, quotation or code.",
+  "notices.A1":
+    "What happens to a session's task, learnings, passes and records is shown in the TUI, each event once, in a toast that begins with Baton.",
+  "notices.A2":
+    'The setting "notices" shows all of them, only problems, or none; `opencode run` shows none and prints nothing of them.',
+
   "task.C2":
     "A ledger whose database is missing is not silently a new one: the first note, a toast and doctor say so, however the task is named.",
 

@@ -99,3 +99,16 @@ export const expectInOrder = (text: string, parts: readonly string[]): void => {
     from = at + part.length
   }
 }
+
+/** The toasts that OpenCode is asked to show from now on. */
+export const collectToasts = async ({ client }: SharedTask): Promise<string[]> => {
+  const { stream } = await client.event.subscribe()
+  const toasts: string[] = []
+  void (async () => {
+    for await (const event of stream) {
+      const { type, properties }: { type: string; properties: { title?: string; message?: string } } = Object(event)
+      if (type === "tui.toast.show") toasts.push(`${properties.title}: ${properties.message}`)
+    }
+  })()
+  return toasts
+}

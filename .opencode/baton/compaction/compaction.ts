@@ -131,7 +131,7 @@ const handoffsBeside = ({ sessionID, boundAt }: SessionTask, handoffs: readonly 
   })
 
 export const createCompaction = (deps: CompactionDeps): Compaction => {
-  const { tasks, sessionStates, outbox, seen, sessions, log, now } = deps
+  const { tasks, sessionStates, outbox, seen, sessions, notices, log, now } = deps
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const isTurnSeen = (sessionID: string): boolean => seen.get(sessionID)?.isTurnSeen === true
   /** A turn that ran in this process showed every summary: only a session resumed right into its compaction is searched. */
@@ -186,7 +186,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
     const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
     return { ...fresh, facts, wasPrefetched: true }
   }
-  const recorder = createRecorder({ sessionStates, sessions, outbox, loadContext: takeContext, log, now })
+  const recorder = createRecorder({ sessionStates, sessions, outbox, loadContext: takeContext, notices, log, now })
 
   return {
     ...recorder,

@@ -1,10 +1,11 @@
 import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
+import { brokenPromptNotice, type Notices } from "../host/tui.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskClaim } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
-import { builtInProtocol, extractProtocol, type PromptFiles } from "../task/prompts.ts"
+import { builtInProtocol, extractProtocol, isBroken, type PromptFile, type PromptFiles } from "../task/prompts.ts"
 import type { SessionTask } from "../task/registry.ts"
 import type { ClaimsMode } from "./claims.ts"
 import type { SessionState } from "./session-state.ts"
@@ -58,6 +59,7 @@ export type ContextDeps = {
   prompts: Pick<PromptFiles, "read">
   /** Reads the setting. */
   claimsMode: () => Promise<ClaimsMode>
+  notices: Notices
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
@@ -77,7 +79,7 @@ const LEDGER_DEADLINE_MS = 2_000
 
 export type FactsDeps = Pick<ContextDeps, "sessions" | "root" | "log">
 
-type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "claimsMode" | "log">
+type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "claimsMode" | "notices" | "log">
 
 /** @returns undefined for a claim of the session's own, and for a child, whose claim is its parent's */
 const findOtherClaim = async (
@@ -88,6 +90,10 @@ const findOtherClaim = async (
   if (!claim || claim.isOwn || claim.session === sessionID || origin === "parent") return undefined
   const mode = await claimsMode()
   return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
+}
+
+const tellIfBroken = (notices: Notices, file: PromptFile): void => {
+  if (isBroken(file)) notices(brokenPromptNotice(file))
 }
 
 /** Only a role's heading brings its protocol. */
@@ -103,6 +109,7 @@ const readProtocol = (deps: IdentityDeps, binding: SessionTask): string => {
     deps.log.info(`${file.path} is the project's own (no contract comment): built-in protocol used`, { sessionID })
   } else {
     deps.log.warn("role prompt unusable: built-in protocol used", { sessionID, path: file.path, reason: file.reason })
+    tellIfBroken(deps.notices, file)
   }
   return builtInProtocol(role, { taskID })
 }
@@ -182,7 +189,7 @@ export const loadContext = async (
 }
 
 /** Reads prompts/handoff.md, or gives the built-in text and logs the file and the reason. */
-export const readInstructions = (deps: Pick<ContextDeps, "prompts" | "log">, sessionID: string): string => {
+export const readInstructions = (deps: Pick<ContextDeps, "prompts" | "notices" | "log">, sessionID: string): string => {
   const file = deps.prompts.read("handoff")
   if (file.kind === "text") return file.text
   const { path } = file
@@ -190,6 +197,7 @@ export const readInstructions = (deps: Pick<ContextDeps, "prompts" | "log">, ses
     deps.log.info(`${path} is the project's own (no contract comment): built-in text used`, { sessionID })
   } else {
     deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason: file.reason })
+    tellIfBroken(deps.notices, file)
   }
   return DEFAULT_HANDOFF_PROMPT
 }

@@ -5,7 +5,6 @@ import { createKeyedQueue } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createModelContext } from "../host/sessions.ts"
 import { createJsonStore } from "../host/state.ts"
-import { createTui } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
 import { createProgress } from "./progress.ts"
@@ -38,7 +37,6 @@ export const createCompactionFeature = (
   const openings = createOpenings({
     ...shared,
     modelContext: createModelContext(client),
-    tui: createTui(client),
     recover: progress.recover,
   })
   const { userArrived, ...turns } = createTurns({

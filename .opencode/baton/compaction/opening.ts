@@ -1,4 +1,5 @@
 import type { GitState } from "../host/git.ts"
+import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
@@ -44,7 +45,7 @@ export type OpeningInput = {
 }
 
 /** A notice for the user before the agent starts; shown once for each `key`. */
-export type OpeningProblem = { key: string; title: string; message: string }
+export type OpeningNotice = Notice & { readonly key: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const SHOWN_LOG_LINES = 5
@@ -61,10 +62,11 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
 const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog init` makes a new, empty one."
 
 /** The notice for the user that another works on the task. */
-export const claimProblem = (taskID: string, summary: string): OpeningProblem => ({
+export const claimNotice = (taskID: string, summary: string): OpeningNotice => ({
   key: `claimed by ${summary}`,
-  title: `Task ${taskID} is claimed`,
+  title: `task ${taskID} is claimed`,
   message: `By ${summary}.`,
+  isProblem: true,
 })
 
 const claimText = (taskID: string, { summary, isExclusive }: OtherClaim): string =>
@@ -77,24 +79,34 @@ const claimText = (taskID: string, { summary, isExclusive }: OtherClaim): string
       : []),
   ].join(" ")
 
-/** Reports an unknown, finished or claimed task, or a missing database; undefined for a task to work on, or without an answer. */
-export const openingProblem = ({ identity, nearest, missingDatabase }: OpeningInput): OpeningProblem | undefined => {
+/** Says which task the session has, or what is wrong with it; undefined without an answer from the ledger. */
+export const openingNotice = ({
+  identity,
+  nearest,
+  missingDatabase,
+  earlier,
+}: OpeningInput): OpeningNotice | undefined => {
   const { taskID, ledger, claim } = identity
   if (missingDatabase !== undefined)
     return {
       key: "missing",
-      title: "The ledger's database is missing",
+      title: "the ledger's database is missing",
       message: `There is no ledger at ${missingDatabase}. ${RESTORE}`,
+      isProblem: true,
     }
   if (ledger === "unknown")
     return {
       key: "unknown",
-      title: `No task ${taskID}`,
+      title: `no task ${taskID}`,
       message: `The ledger does not have it.${nearestText(nearest)}`,
+      isProblem: true,
     }
   if (ledger === undefined) return undefined
-  if (!CLOSED.has(ledger.status)) return claim && claimProblem(taskID, claim.summary)
-  return { key: ledger.status, title: `Task ${taskID} is ${ledger.status}`, message: ledger.title }
+  if (CLOSED.has(ledger.status))
+    return { key: ledger.status, title: `task ${taskID} is ${ledger.status}`, message: ledger.title, isProblem: true }
+  if (claim) return claimNotice(taskID, claim.summary)
+  const from = earlier ? `\nGoes on from session ${earlier.title.sessionID} (${shownTime(earlier.title.at)})` : ""
+  return { key: "bound", title: `task ${taskID}`, message: `${ledger.title} · ${ledger.status}${from}` }
 }
 
 const childLead = ({ taskID }: TaskIdentity): string =>

@@ -4,23 +4,16 @@ import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 import type { ModelName } from "../host/sessions.ts"
 import type { JsonStore } from "../host/state.ts"
-import type { Tui } from "../host/tui.ts"
+import type { Notices } from "../host/tui.ts"
 import { newestOfEach, parseHandoffTitle } from "../ledger/description.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { parseGitFact } from "../task/activity.ts"
-import { nearestNames } from "../task/nearest-names.ts"
+import { nearestNames } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
-import {
-  claimProblem,
-  type EarlierHandoff,
-  type OpeningInput,
-  type OpeningProblem,
-  openingProblem,
-  renderOpening,
-} from "./opening.ts"
+import { claimNotice, type EarlierHandoff, type OpeningInput, openingNotice, renderOpening } from "./opening.ts"
 import type { Opening, SessionStates } from "./session-state.ts"
 import { handoffBody } from "./texts.ts"
 
@@ -34,7 +27,7 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> 
   modelContext: (model: ModelName) => Promise<number | undefined>
   /** Records the work of sessions whose process ended before it was recorded. */
   recover: () => Promise<void>
-  tui: Pick<Tui, "showToast">
+  notices: Notices
 }
 
 export type Openings = {
@@ -54,7 +47,6 @@ export type Openings = {
 /** A request waits this long from its message on. A later answer is in the next request. */
 const REQUEST_DEADLINE_MS = 1_500
 const LEDGER_DEADLINE_MS = 5_000
-const TOAST_MS = 10_000
 
 type Material = {
   known: KnownTask
@@ -66,7 +58,7 @@ type Reading = { taskID: string; material: Promise<Material>; contextTokens: Pro
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps): Openings => {
-  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, tui, run, root, log } = deps
+  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, notices, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -152,13 +144,11 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   const isOf = (opening: Opening | undefined, { taskID, role }: SessionTask): opening is Opening =>
     opening?.taskID === taskID && opening.role === role
 
-  const toast = ({ title, message }: OpeningProblem): void =>
-    void tui.showToast({ title, message, variant: "warning", durationMs: TOAST_MS })
-
-  const tell = (input: OpeningInput, before: Opening | undefined): string | undefined => {
-    const problem = input.identity.isChild ? undefined : openingProblem(input)
-    if (problem && problem.key !== before?.problem) toast(problem)
-    return problem?.key
+  const tell = (sessionID: string, input: OpeningInput, before: Opening | undefined): string | undefined => {
+    const notice = input.identity.isChild ? undefined : openingNotice(input)
+    if (notice && notice.key !== before?.told)
+      notices({ ...notice, key: `${sessionID} ${input.identity.taskID} ${notice.key}` })
+    return notice?.key
   }
 
   return {
@@ -190,7 +180,13 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         ...(earlier ? { earlier } : {}),
       }
       const isComplete = typeof identity.ledger === "object"
-      const opening: Opening = { taskID, role, text: renderOpening(input), isComplete, problem: tell(input, before) }
+      const opening: Opening = {
+        taskID,
+        role,
+        text: renderOpening(input),
+        isComplete,
+        told: tell(sessionID, input, before),
+      }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
       // Kept for the first compaction, which must not lose it.
       await sessionStates.update(sessionID, (sessionState) => ({
@@ -204,11 +200,11 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       return opening
     },
     claimed: async (sessionID, taskID, summary) => {
-      const problem = claimProblem(taskID, summary)
+      const notice = claimNotice(taskID, summary)
       const { opening } = await sessionStates.load(sessionID)
-      if (opening?.taskID !== taskID || opening.problem === problem.key) return
-      toast(problem)
-      const changed: Opening = { ...opening, problem: problem.key, isComplete: false }
+      if (opening?.taskID !== taskID || opening.told === notice.key) return
+      notices({ ...notice, key: `${sessionID} ${taskID} ${notice.key}` })
+      const changed: Opening = { ...opening, told: notice.key, isComplete: false }
       await sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, opening: changed }))
       void sessionStates.save(sessionID)
     },

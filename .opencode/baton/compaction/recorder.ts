@@ -1,7 +1,8 @@
 import type { Log } from "../host/log.ts"
 import { type CompletedCompaction, summaryLine } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
-import { type HandoffTitle, parseHandoffTitle } from "../ledger/description.ts"
+import type { Notices } from "../host/tui.ts"
+import { type HandoffTitle, parseHandoffTitle, parseNextStep } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import type { Facts } from "../task/activity.ts"
 import type { SessionTask } from "../task/registry.ts"
@@ -32,6 +33,7 @@ type RecorderDeps = {
   sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
   loadContext: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
+  notices: Notices
   log: Log
   now: () => Date
 }
@@ -55,7 +57,21 @@ const logMessage = (
   return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures} ${session}`
 }
 
-export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, log, now }: RecorderDeps): Recorder => {
+const noticeText = (summary: string): string => {
+  const step = parseNextStep(summary)
+  if (step !== undefined) return `next: ${step}`
+  return summaryLine(summary) || "the summary was empty; the task is kept"
+}
+
+export const createRecorder = ({
+  sessionStates,
+  sessions,
+  outbox,
+  loadContext,
+  notices,
+  log,
+  now,
+}: RecorderDeps): Recorder => {
   /** Records until they are delivered, so that a second report of a compaction waits for the delivery, too. */
   const running = new Map<string, Promise<Recorded>>()
 
@@ -143,6 +159,7 @@ export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, l
     })
     await sessionStates.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
     await sessionStates.save(sessionID)
+    notices({ title: `compaction ${number} recorded`, message: `${taskID} · ${noticeText(compaction.summary)}` })
     log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
     return { note: text, delivered: outbox.flush(DELIVERY_WAIT_MS) }
   }

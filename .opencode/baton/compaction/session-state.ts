@@ -31,10 +31,10 @@ export type SessionState = {
 }
 
 /**
- * The text and its subject. `isComplete`: the ledger has given the task, so that it is not read again. `problem`: the key of
+ * The text and its subject. `isComplete`: the ledger has given the task, so that it is not read again. `told`: the key of
  * the notice that the user has seen.
  */
-export type Opening = { taskID: string; role: Role; text: string; isComplete: boolean; problem?: string | undefined }
+export type Opening = { taskID: string; role: Role; text: string; isComplete: boolean; told?: string | undefined }
 
 /**
  * A note and its subject: the compaction's request, and the session's task and role at that time. `isComplete` is false where the
@@ -76,7 +76,7 @@ export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
         role: z.enum(ROLES),
         text: z.string(),
         isComplete: z.boolean(),
-        problem: z.string().optional(),
+        told: z.string().optional(),
       })
       .optional()
       .catch(undefined),

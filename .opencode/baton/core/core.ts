@@ -4,8 +4,7 @@ import type { Event } from "@opencode-ai/sdk"
 import { type Lazy, lazy, withDeadline } from "../host/async.ts"
 import { type Decide, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError, type Log } from "../host/log.ts"
-import { bundleRoot, findProjectRoot } from "../host/project.ts"
-import { hasPendingRecords } from "../ledger/pending-records.ts"
+import { bundleRoot, findProjectRoot, hasPendingRecords } from "../host/project.ts"
 import type { Services } from "./services.ts"
 
 type Holder = { bundleRoot: string; token: symbol }

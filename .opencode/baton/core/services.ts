@@ -2,13 +2,13 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { lazy } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
-import { bundlePrompts, hasBundle } from "../host/project.ts"
+import { bundlePrompts, hasBundle, hasPendingRecords } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
 import { createStateFolder, type JsonStore, type StateFolder } from "../host/state.ts"
+import { createNotices, createTui, type Notices } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { hasPendingRecords } from "../ledger/pending-records.ts"
 import { createPromptFiles, type PromptFiles } from "../task/prompts.ts"
 import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
 
@@ -24,6 +24,7 @@ export type Services = {
   readonly prompts: PromptFiles
   readonly ledger: Ledger
   readonly outbox: Outbox
+  readonly notices: Notices
 }
 
 type ServicesDeps = { readonly input: PluginInput; readonly projectRoot: string; readonly log: Log }
@@ -50,11 +51,19 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
   const now = () => new Date()
   const state = createStateFolder(projectRoot)
   const sessions = createSessions(client)
+  const notices = createNotices({
+    tui: createTui(client),
+    setting: async () => {
+      const { settingsOrDefaults } = await import("../host/settings.ts")
+      return (await settingsOrDefaults(projectRoot, log)).notices
+    },
+    log,
+  })
   const bindings = createSessionTasks({ state, log })
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
   const outbox = createLazyOutbox(projectRoot, async () => {
     const { createOutbox } = await import("../ledger/outbox.ts")
-    return createOutbox({ ledger, state, log, now })
+    return createOutbox({ ledger, state, log, notices, now })
   })
   // Delivers records that an earlier process could not deliver.
   void outbox.drain()
@@ -67,5 +76,6 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
     prompts: createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts }),
     ledger,
     outbox,
+    notices,
   }
 }

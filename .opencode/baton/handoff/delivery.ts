@@ -1,14 +1,13 @@
 import type { PermissionRule } from "../host/child-sessions.ts"
 import { type Log, truncate } from "../host/log.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
-import type { Interface, Tui } from "../host/tui.ts"
+import type { Interface, Notices, Tui } from "../host/tui.ts"
 
 /**
  * The TUI needs a moment to show the new session's prompt and does not report when it has: with 0 ms between the two calls 10 of
  * 13 drafts were lost, with 50 ms none of 30, with 150 ms none of 58, under load too.
  */
 export const NEW_SESSION_SETTLE_MS = 150
-const TOAST_MS = 4_000
 const TITLE_CHARACTERS = 60
 /** Until a started session has its first message. */
 const ARRIVAL_DEADLINE_MS = 10_000
@@ -40,7 +39,8 @@ export type Delivery = (draft: Draft) => Promise<Delivered>
 
 type DeliveryDeps = {
   sessions: Pick<Sessions, "create" | "store" | "start" | "messages">
-  tui: Tui
+  tui: Pick<Tui, "openNewSession" | "appendPrompt">
+  notices: Notices
   userInterface: Interface
   log: Log
   pause: (ms: number) => Promise<void>
@@ -52,16 +52,14 @@ const titleOf = (goal: string): string => {
 }
 
 /** Delivers a draft to the user, or to a session that begins at once; docs/handoff.md says where on each interface. */
-export const createDelivery = ({ sessions, tui, userInterface, log, pause }: DeliveryDeps): Delivery => {
+export const createDelivery = ({ sessions, tui, notices, userInterface, log, pause }: DeliveryDeps): Delivery => {
   const deliverToPrompt = async (text: string): Promise<Delivered> => {
     const opened = await tui.openNewSession()
     if (opened.kind === "failed") return opened
     await pause(NEW_SESSION_SETTLE_MS)
     const appended = await tui.appendPrompt(text)
     if (appended.kind === "failed") return appended
-    const message = "Review and edit the draft, then send"
-    const shown = await tui.showToast({ title: "Handoff Ready", message, variant: "success", durationMs: TOAST_MS })
-    if (shown.kind === "failed") log.debug("toast not shown", { reason: shown.reason })
+    notices({ title: "Handoff Ready", message: "Review and edit the draft, then send" })
     return { kind: "draft" }
   }
 
@@ -107,11 +105,10 @@ export const createDelivery = ({ sessions, tui, userInterface, log, pause }: Del
     const delivered = await deliverToSession(draft)
     // OpenCode does not tell whether a TUI is attached to a server.
     if (userInterface === "run" || (delivered.kind !== "stored" && delivered.kind !== "started")) return delivered
-    const [title, what] = delivered.kind === "stored" ? ["Handoff Ready", "Stored"] : ["Handoff Started", "At work"]
-    if (userInterface === "server" || delivered.kind === "started") {
-      const message = `${what} as the session “${delivered.title}”`
-      await tui.showToast({ title, message, variant: "success", durationMs: TOAST_MS })
-    }
+    const [title = "", what = ""] =
+      delivered.kind === "stored" ? ["Handoff Ready", "Stored"] : ["Handoff Started", "At work"]
+    if (userInterface === "server" || delivered.kind === "started")
+      notices({ title, message: `${what} as the session “${delivered.title}”` })
     return delivered
   }
 }

@@ -212,7 +212,7 @@ export type HandoffFeature = {
 
 export const createHandoffFeature = (
   { input: { client, directory }, projectRoot, root }: Instance,
-  { state, run, tasks, prompts, ledger, outbox }: Services,
+  { state, run, tasks, prompts, ledger, outbox, notices }: Services,
   log: Log,
 ): HandoffFeature => {
   const now = () => new Date()
@@ -306,7 +306,7 @@ export const createHandoffFeature = (
       loadFiles: (references) => load(references, true),
       decideStart: (sessionID, wish) => decideStart(starting, sessionID, wish),
       chooseTarget: (wanted, current) => chooseTarget(choosing, wanted, current),
-      deliver: createDelivery({ sessions, tui, userInterface, log, pause }),
+      deliver: createDelivery({ sessions, tui, notices, userInterface, log, pause }),
       releaseClaim: (sessionID) => ledger.releaseClaims([sessionID]),
       sessions,
       records,

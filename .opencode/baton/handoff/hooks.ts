@@ -101,7 +101,11 @@ export const createHandoffHooks = (core: Core): Hooks => {
   return {
     config: feature.config("/handoff and its tools", async (config) => {
       const { createHandoffSetup } = await import("./tools.ts")
-      setup = createHandoffSetup({ projectRoot, log })
+      setup = createHandoffSetup({
+        projectRoot,
+        log,
+        notices: (notice) => void core.services().then(({ notices }) => notices(notice)),
+      })
       setup.registerCommand(config)
       isAuto = hasAutoHandoff()
     }),

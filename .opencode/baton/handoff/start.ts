@@ -8,8 +8,7 @@ import {
   type Sessions,
 } from "../host/sessions.ts"
 import type { Interface } from "../host/tui.ts"
-import { nearestNames } from "../task/nearest-names.ts"
-import { collectUserText } from "../task/parse.ts"
+import { collectUserText, nearestNames } from "../task/parse.ts"
 import type { HandoffRecord } from "./records.ts"
 
 /** Sessions that may start one another without a message of the user in between. */

@@ -4,8 +4,9 @@ import type { Log } from "../host/log.ts"
 import { disableTools, noteTextOf } from "../host/messages.ts"
 import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { brokenPromptNotice, type Notices } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
-import { createPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
+import { createPromptFiles, isBroken, type PromptFile, type PromptFiles } from "../task/prompts.ts"
 import type { HandoffFeature } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
 
@@ -96,7 +97,7 @@ const DESCRIPTION = "continue this work in a new session, with the right context
  *
  * OpenCode reads `template` at each use (seen on 1.2.15 and 1.18.33), so an edit of the file takes effect at once.
  */
-export const registerCommand = (config: Config, prompts: PromptFiles, log: Log): void => {
+export const registerCommand = (config: Config, prompts: PromptFiles, log: Log, notices: Notices): void => {
   config.command ??= {}
   const name = config.command[COMMAND_NAME] === undefined ? COMMAND_NAME : OTHER_COMMAND_NAME
   if (config.command[name] !== undefined) {
@@ -107,6 +108,7 @@ export const registerCommand = (config: Config, prompts: PromptFiles, log: Log):
   const tell = (file: Exclude<PromptFile, { kind: "text" }>): void => {
     if (file.kind === "foreign") log.info(`${file.path} is the project's own (no contract comment): built-in text used`)
     else log.warn("handoff command prompt unusable: built-in text used", { path: file.path, reason: file.reason })
+    if (isBroken(file)) notices(brokenPromptNotice(file))
   }
   let told: string | undefined
   config.command[name] = {
@@ -201,9 +203,18 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
 })
 
 /** The parts of the feature that OpenCode needs at its start. */
-export const createHandoffSetup = ({ projectRoot, log }: { projectRoot: string; log: Log }) => ({
+export const createHandoffSetup = ({
+  projectRoot,
+  log,
+  notices,
+}: {
+  projectRoot: string
+  log: Log
+  notices: Notices
+}) => ({
   offers: createToolOffers(),
-  registerCommand: (config: Config): void => registerCommand(config, createPromptFiles({ root: projectRoot }), log),
+  registerCommand: (config: Config): void =>
+    registerCommand(config, createPromptFiles({ root: projectRoot }), log, notices),
   createTools: createHandoffTools,
 })
 

@@ -1,4 +1,4 @@
-import { existsSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { basename, dirname, join } from "node:path"
 
@@ -57,4 +57,18 @@ export const nearestProject = (start: string, home = homedir()): string => {
 export const ignoreAll = (folder: string): void => {
   const file = join(folder, ".gitignore")
   if (!existsSync(file)) writeFileSync(file, "*\n")
+}
+
+export const OUTBOX_FOLDER = "outbox"
+export const RECORD_ENDING = ".json"
+
+/** Tells whether there may be records of an earlier process to deliver. */
+export const hasPendingRecords = (projectRoot: string): boolean => {
+  const folder = join(projectRoot, ".opencode", "state", OUTBOX_FOLDER)
+  try {
+    return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(RECORD_ENDING))
+  } catch {
+    // The outbox reports why its folder cannot be read.
+    return true
+  }
 }

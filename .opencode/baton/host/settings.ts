@@ -34,6 +34,8 @@ export type Settings = {
   }
   /** `exclusive`: another session's claim on the task refuses changes to files. `off`: sessions claim nothing. */
   readonly claims: "shared" | "exclusive" | "off"
+  /** The notices that Baton shows in the TUI. */
+  readonly notices: "all" | "problems" | "none"
 }
 
 export const SETTINGS_FILE = ".opencode/baton.json"
@@ -70,6 +72,7 @@ export const settingsSchema = (z: Zod): ZodType<Settings> =>
         project: z.string().min(1).optional().describe("The ledger's name of the project, for folders that share it"),
       })
       .prefault({}),
+    notices: z.enum(["all", "problems", "none"]).default("all").describe("Which notices Baton shows in the TUI"),
     claims: z
       .enum(["shared", "exclusive", "off"])
       .default("shared")
@@ -81,6 +84,7 @@ export const DEFAULT_SETTINGS: Settings = {
   liveState: { enabled: true },
   learning: { enabled: true },
   claims: "shared",
+  notices: "all",
 }
 
 type SettingsRead =

@@ -1,5 +1,9 @@
+import { isMainThread } from "node:worker_threads"
 import type { PluginInput } from "@opencode-ai/plugin"
+import { createLruMap } from "./async.ts"
+import { describeError, type Log, truncate } from "./log.ts"
 import { createClientCall, type Result } from "./sessions.ts"
+import type { Settings } from "./settings.ts"
 
 /** The interface that shows this process's sessions. */
 export type Interface = "tui" | "run" | "server"
@@ -46,5 +50,85 @@ export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
     appendPrompt: (text) => call("tui.appendPrompt", () => client.tui.appendPrompt({ body: { text } })),
     showToast: ({ durationMs, ...toast }) =>
       call("tui.showToast", () => client.tui.showToast({ body: { ...toast, duration: durationMs } })),
+  }
+}
+
+/** A message that the TUI shows for some seconds. */
+export type Notice = {
+  /** A notice with the same key is shown once. */
+  readonly key?: string
+  /** Follows the word "Baton". */
+  readonly title: string
+  readonly message: string
+  /** Needs the user's attention, or says that such a thing is over. */
+  readonly isProblem?: boolean
+}
+
+/** Says that the built-in text is used in place of a prompt file. */
+export const brokenPromptNotice = ({ path, reason }: { path: string; reason: string }): Notice => ({
+  key: `broken ${path}`,
+  title: "built-in prompt used",
+  message: `${path}: ${reason}`,
+  isProblem: true,
+})
+
+/** Shows notices in the TUI, one after the other, as the setting `notices` has it. Never throws, and is not waited for. */
+export type Notices = (notice: Notice) => void
+
+type NoticesDeps = {
+  readonly tui: Pick<Tui, "showToast">
+  readonly userInterface?: Interface
+  /** Reads the setting. */
+  readonly setting: () => Promise<Settings["notices"]>
+  readonly log: Log
+  readonly pause?: (ms: number) => Promise<void>
+}
+
+const MESSAGE_CHARACTERS = 200
+const INFO_MS = 5_000
+const PROBLEM_MS = 10_000
+/** The TUI shows one toast at a time, the newest. */
+const LEAST_MS = 3_000
+/** More are a flood that the user does not read. */
+const MAX_WAITING = 8
+
+const pauseUnref = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })
+
+export const createNotices = (deps: NoticesDeps): Notices => {
+  const { tui, setting, log, pause = pauseUnref } = deps
+  const { userInterface = detectUi({ argv: process.argv, isMainThread }) } = deps
+  const told = createLruMap<true>()
+  let waiting = 0
+  let last: Promise<void> = Promise.resolve()
+
+  const show = async ({ title, message, isProblem = false }: Notice): Promise<void> => {
+    const wanted = await setting()
+    if (wanted === "none" || (wanted === "problems" && !isProblem)) return
+    const shown = await tui.showToast({
+      title: `Baton: ${title}`,
+      message: truncate(message.replaceAll(/(?!\n)[\s\p{Cc}]+/gu, " ").trim(), MESSAGE_CHARACTERS),
+      variant: isProblem ? "warning" : "success",
+      durationMs: isProblem ? PROBLEM_MS : INFO_MS,
+    })
+    if (shown.kind === "failed") log.debug("a notice is not shown", { title, reason: shown.reason })
+    await pause(LEAST_MS)
+  }
+
+  return (notice) => {
+    const { key } = notice
+    if (userInterface === "run" || waiting >= MAX_WAITING || (key !== undefined && told.has(key))) return
+    if (key !== undefined) told.set(key, true)
+    waiting++
+    last = last
+      .then(() => show(notice))
+      .catch((error: unknown) =>
+        log.warn("a notice is not shown", { title: notice.title, error: describeError(error) }),
+      )
+      .finally(() => {
+        waiting--
+      })
   }
 }

@@ -3,6 +3,7 @@ import { withDeadline } from "../host/async.ts"
 import { type Log, truncate } from "../host/log.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import type { Notices } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
 import { collectUserText } from "../task/parse.ts"
@@ -109,6 +110,7 @@ type CaptureDeps = {
   readonly sessions: Pick<Sessions, "messages">
   readonly project: LearningProject
   readonly findTask: (sessionID: string) => Promise<string | undefined>
+  readonly notices: Notices
   readonly root: string
   readonly log: Log
 }
@@ -140,7 +142,7 @@ const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): Kno
   )
 
 export const createCapture = (deps: CaptureDeps) => {
-  const { records, known, outbox, sessions, project, findTask, root, log } = deps
+  const { records, known, outbox, sessions, project, findTask, notices, root, log } = deps
 
   const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Statement[] =>
     detected.learnings.flatMap(({ type, sentence }): Statement[] => {
@@ -163,6 +165,7 @@ export const createCapture = (deps: CaptureDeps) => {
     }
     await outbox.add(toEntry(record, saying, project))
     log.info("learned", about)
+    notices({ key: `learned ${saying.key}`, title: "learned", message: `“${saying.sentence}”` })
     for (const { key, id, folder } of contradictedBy(saying, knownLearnings)) {
       const reason = `${saying.at.slice(0, 10)}: ${saying.sentence}`
       await outbox.add({ kind: "retire", project: project.name, folder, key, as: "superseded", reason })

@@ -85,7 +85,7 @@ const isOwnedByLiveProcess = ({ pid, sayings }: SessionRecord, now: number): boo
 /** Creates the feature for one directory. @returns undefined when the user switched it off */
 export const createLearningFeature = async (
   { projectRoot, root }: Instance,
-  { state, sessions, ledger, outbox, tasks }: Services,
+  { state, sessions, ledger, outbox, tasks, notices }: Services,
   { log, parents }: LearningContext,
 ): Promise<LearningFeature | undefined> => {
   const { learning } = await settingsOrDefaults(projectRoot, log)
@@ -105,7 +105,7 @@ export const createLearningFeature = async (
     log,
   })
   const findTask = async (sessionID: string) => (await tasks.find(sessionID))?.taskID
-  const capture = createCapture({ records, known, outbox, sessions, project, findTask, root, log })
+  const capture = createCapture({ records, known, outbox, sessions, project, findTask, notices, root, log })
 
   const roots = createLruMap<boolean>()
   const knownIsRoot = (sessionID: string): boolean | undefined =>

@@ -99,6 +99,14 @@ export const parseHandoffTitle = (section: string): HandoffTitle | undefined => 
   return { number: Number(number), sessionID, summaryID, at }
 }
 
+/** The first step under a handoff's heading "Next", without its bullet; undefined if there is none. */
+export const parseNextStep = (handoff: string): string | undefined => {
+  const lines = handoff.split("\n")
+  const heading = lines.findIndex((line) => /^#+\s*next\b/i.test(line))
+  const step = heading < 0 ? undefined : lines.slice(heading + 1).find((line) => line.trim() !== "")
+  return step === undefined || step.startsWith("#") ? undefined : step.trim().replace(/^(?:[-*+]|\d+[.)])\s+/, "")
+}
+
 type SplitDescription = {
   /** Everything but Baton's sections, byte for byte, including text after them. */
   readonly specification: string

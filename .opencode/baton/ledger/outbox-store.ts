@@ -1,10 +1,10 @@
 import { lstat, readdir, readFile, rename, rm } from "node:fs/promises"
 import { basename } from "node:path"
 import { describeError, isNotFound } from "../host/log.ts"
+import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
-import { OUTBOX_FOLDER, RECORD_ENDING } from "./pending-records.ts"
 
 /** A write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
 export type OutboxEntry =

@@ -4,6 +4,7 @@ import { withDeadline } from "../host/async.ts"
 import { createFileLock, type HeldLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
+import type { Notices } from "../host/tui.ts"
 import { createDelivery, type DeliveryDeps, type KnownLogs } from "./outbox-delivery.ts"
 import {
   createOutboxStore,
@@ -184,12 +185,15 @@ const FIRST_RETRY_MS = 2000
 const LONGEST_RETRY_MS = 5 * 60_000
 /** prog waits 5 s for a locked database, and a call is killed 6 s after its start at the latest. */
 const ORPHAN_GRACE_MS = 7000
+/** A single failed try is mostly a busy database. */
+const TOLD_FAILURES = 2
 const FLUSH_POLL_MS = 25
 
 export type OutboxDeps = {
   readonly ledger: DeliveryDeps["ledger"]
   readonly state: Pick<StateFolder, "path" | "write">
   readonly log: Log
+  readonly notices?: Notices
   readonly now?: () => Date
   /** Makes a name unique among processes; lower-case letters and digits. */
   readonly ids?: () => string
@@ -231,6 +235,19 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   let failures = 0
   let lastFailure: string | undefined
   let retry: NodeJS.Timeout | undefined
+  let isWaitTold = false
+
+  /** Says once that records wait, and that they are delivered again. */
+  const tell = ({ reason }: DrainResult): void => {
+    if (reason !== undefined && failures >= TOLD_FAILURES && !isWaitTold) {
+      isWaitTold = true
+      deps.notices?.({ title: "records wait for the ledger", message: reason, isProblem: true })
+    }
+    if (reason === undefined && isWaitTold) {
+      isWaitTold = false
+      deps.notices?.({ title: "records are delivered again", message: "Nothing waits any more.", isProblem: true })
+    }
+  }
 
   const scheduleRetry = ({ reason, forMs = 0 }: DrainResult): void => {
     clearTimeout(retry)
@@ -250,6 +267,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     failures = drained.reason === undefined || drained.delivered > 0 ? 0 : failures
     if (drained.reason !== undefined && drained.reason !== LOCK_TAKEN) failures += 1
     lastFailure = drained.reason
+    tell(drained)
     return drained
   }
 

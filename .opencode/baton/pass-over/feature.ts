@@ -12,7 +12,7 @@ import { createProcessRunner } from "../host/process.ts"
 import { createRequests } from "../host/requests.ts"
 import { loadZod } from "../host/schema.ts"
 import { createSessions, findAgentAndModel } from "../host/sessions.ts"
-import { createTui, detectUi } from "../host/tui.ts"
+import { detectUi } from "../host/tui.ts"
 import { createAuditLog } from "./audit/log.ts"
 import { createActivePasses } from "./child/active-passes.ts"
 import { type CollectedContext, collectContext, describeTask } from "./child/context.ts"
@@ -41,7 +41,7 @@ export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
 export const createPassOverFeature = (
   { input: { client, directory, worktree }, projectRoot, root }: Instance,
-  { state, ledger, outbox, tasks }: Services,
+  { state, ledger, outbox, tasks, notices }: Services,
   log: Log,
 ) => {
   const now = () => new Date()
@@ -59,7 +59,7 @@ export const createPassOverFeature = (
   const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
   const activePasses = createActivePasses()
   const permissions = createPermissionWatch(createRequests(client))
-  const recordResult = createResultRecorder({ outbox, tui: createTui(client), hasUser, log })
+  const recordResult = createResultRecorder({ outbox, notices })
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
   const announcer = createAnnouncer({

@@ -102,10 +102,13 @@ const refuse = (path: string, error: unknown): PromptFile => ({
   reason: describeReason(error),
 })
 
+/** Tells a file that was meant to be used from one that is not there. */
+export const isBroken = (file: PromptFile): file is Extract<PromptFile, { kind: "unusable" }> =>
+  file.kind === "unusable" && file.reason !== ABSENT
+
 /** Selects which of two files without a prompt of Baton's to report: a broken one, then one of the project. */
 const worthTelling = (first: PromptFile, second: PromptFile): PromptFile => {
   const files = [first, second]
-  const isBroken = (file: PromptFile) => file.kind === "unusable" && file.reason !== ABSENT
   return files.find(isBroken) ?? files.find(({ kind }) => kind === "foreign") ?? first
 }
 

@@ -36,7 +36,7 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
       await tui.shows("TYPED-BEFORE")
       typed.resolve()
       // The prompt shows the end of a long draft.
-      await tui.shows("Handoff Ready")
+      await tui.shows("Baton: Handoff Ready")
       await tui.shows("gathered by program")
       await requestWith("Not started: in the TUI the user decides: /handoff --start")
       expect(turnsOf(task).some((text) => text.startsWith("[user] TYPED-BEFORE"))).toBe(false)

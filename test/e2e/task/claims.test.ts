@@ -15,10 +15,12 @@ import {
   openTaskProject,
   type Script,
   type SharedTask,
+  TASK,
   type TaskProject,
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { handedOverTo } from "../../support/model/handoff-script.ts"
+import { collectToasts } from "../sessions.ts"
 
 closeTaskProjects()
 
@@ -59,19 +61,6 @@ const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, 
 
 const lastTurn = ({ model }: Pick<TaskProject, "model">): string => model.received("turn").at(-1)?.conversation ?? ""
 
-/** The toasts that OpenCode is asked to show from now on. */
-const collectToasts = async ({ client }: SharedTask): Promise<string[]> => {
-  const { stream } = await client.event.subscribe()
-  const toasts: string[] = []
-  void (async () => {
-    for await (const event of stream) {
-      const { type, properties }: { type: string; properties: { title?: string; message?: string } } = Object(event)
-      if (type === "tui.toast.show") toasts.push(`${properties.title}: ${properties.message}`)
-    }
-  })()
-  return toasts
-}
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
     promised(
@@ -94,7 +83,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await awaitClaim(task, null)
       await task.say("RUN: true", second)
       await awaitClaim(task, second)
-      expect(toasts).toEqual([expect.stringMatching(new RegExp(`^Task ${task.taskID} is claimed: By .*${first}`))])
+      await eventually("both toasts", () => (toasts.length >= 2 ? true : undefined))
+      const claimed = new RegExp(`^Baton: task ${task.taskID} is claimed: By .*${first}`)
+      expect(toasts).toEqual([`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)])
       await task.restart()
       await awaitClaim(task, null)
     },

@@ -90,7 +90,7 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
     const tui = await startTui(NEWEST, task.project)
     try {
       await tui.send(`Task: ${task.taskID}`)
-      await tui.shows("The ledger's database is missing")
+      await tui.shows("Baton: the ledger's database is missing")
     } finally {
       await tui.stop()
     }

@@ -119,7 +119,7 @@ describe.skipIf(!isTmuxHere())("two terminals", () => {
         const second = await startTui(NEWEST, task.project)
         tuis.push(second)
         await second.send(`Task: ${taskID}`)
-        await second.shows(`Task ${taskID} is claimed`)
+        await second.shows(`Baton: task ${taskID} is claimed`)
         await second.shows("Seen 0.")
         for (const number of ROUNDS) await compactIn(number)
       } finally {

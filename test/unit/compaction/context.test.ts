@@ -14,16 +14,18 @@ const { sessionID } = BINDING
 
 const setUp = (read: ContextDeps["prompts"]["read"]) => {
   const log = createRecordedLog()
+  const told: string[] = []
   const deps: ContextDeps = {
     sessions: { todos: async () => ({ kind: "ok", value: [] }) },
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read },
     claimsMode: async () => "shared",
     root: "/nowhere",
+    notices: ({ title, message }) => void told.push(`${title}: ${message}`),
     log,
   }
   const logged = (part: string) => log.lines.filter(({ message }) => message.includes(part))
-  return { deps, logged }
+  return { deps, logged, told }
 }
 
 test(promised("claim.B2", "the note after a compaction tells that another session works on the task"), async () => {
@@ -48,16 +50,23 @@ test(promised("claim.B2", "the note after a compaction tells that another sessio
 })
 
 describe("the context of a compaction", () => {
-  test(promised(["compaction.C2", "faults.F2"], "has built-in texts for unusable prompts, and warns"), async () => {
-    const reason = "it is empty"
-    const { deps, logged } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
-    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
-    await loadContext(deps, BINDING, EMPTY_STATE)
-    expect(logged("prompt unusable")).toMatchObject([
-      { level: "warn", extra: { path: "prompts/handoff.md", reason } },
-      { level: "warn", extra: { path: "prompts/worker.md", reason } },
-    ])
-  })
+  test(
+    promised(["compaction.C2", "faults.F2", "notices.A1"], "has built-in texts for unusable prompts, and warns"),
+    async () => {
+      const reason = "it is empty"
+      const { deps, logged, told } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
+      expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+      await loadContext(deps, BINDING, EMPTY_STATE)
+      expect(logged("prompt unusable")).toMatchObject([
+        { level: "warn", extra: { path: "prompts/handoff.md", reason } },
+        { level: "warn", extra: { path: "prompts/worker.md", reason } },
+      ])
+      expect(told).toEqual([
+        "built-in prompt used: prompts/handoff.md: it is empty",
+        "built-in prompt used: prompts/worker.md: it is empty",
+      ])
+    },
+  )
 
   test(promised("start.A4", "names the project's own prompts in one line each, and uses none"), async () => {
     const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))

@@ -1,10 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
-import { type OpeningInput, openingProblem, renderOpening } from "../../../.opencode/baton/compaction/opening.ts"
+import { type OpeningInput, openingNotice, renderOpening } from "../../../.opencode/baton/compaction/opening.ts"
 import { createOpenings } from "../../../.opencode/baton/compaction/openings.ts"
 import { createSessionStates } from "../../../.opencode/baton/compaction/session-state.ts"
 import type { TaskIdentity } from "../../../.opencode/baton/compaction/texts.ts"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { Notice } from "../../../.opencode/baton/host/tui.ts"
 import type { LedgerTask, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY, parseGitFact, renderFacts } from "../../../.opencode/baton/task/activity.ts"
@@ -42,17 +43,17 @@ describe("the text of the first request", () => {
   })
 
   test(promised("start.A3", "each state of a task is told to the user in one way"), () => {
-    const problemOf = (status: string) => openingProblem(inputWith({ ledger: { ...LEDGER, status } }))
+    const noticeOf = (status: string) => openingNotice(inputWith({ ledger: { ...LEDGER, status } }))
     for (const status of ["open", "in_progress", "blocked", "reviewing", "draft"])
-      expect(problemOf(status), status).toBeUndefined()
-    expect(problemOf("done")).toMatchObject({ key: "done", title: "Task ts-b54507 is done" })
-    expect(problemOf("canceled")).toMatchObject({ title: "Task ts-b54507 is canceled" })
-    expect(openingProblem(inputWith({}))).toBeUndefined()
+      expect(noticeOf(status)).toEqual({ key: "bound", title: "task ts-b54507", message: `Teach CRLF · ${status}` })
+    expect(noticeOf("done")).toMatchObject({ key: "done", title: "task ts-b54507 is done", isProblem: true })
+    expect(noticeOf("canceled")).toMatchObject({ title: "task ts-b54507 is canceled", isProblem: true })
+    expect(openingNotice(inputWith({}))).toBeUndefined()
     const unknown = inputWith({ ledger: "unknown" })
     const nearest = [{ id: "ts-b54508", title: "Teach CRLF", status: "open" }]
-    expect(openingProblem({ ...unknown, nearest })?.message).toContain("ts-b54508 (Teach CRLF, open)")
-    expect(openingProblem({ ...unknown, nearest: [] })?.message).toContain("no tasks at all")
-    expect(openingProblem(unknown)?.message).toBe("The ledger does not have it.")
+    expect(openingNotice({ ...unknown, nearest })?.message).toContain("ts-b54508 (Teach CRLF, open)")
+    expect(openingNotice({ ...unknown, nearest: [] })?.message).toContain("no tasks at all")
+    expect(openingNotice(unknown)?.message).toBe("The ledger does not have it.")
   })
 
   test(promised("start.A2", "branch and HEAD are read back from the facts of a handoff"), () => {
@@ -75,6 +76,7 @@ const setUp = (
   mode: "shared" | "exclusive" | "off" = "shared",
 ) => {
   const toasts: string[] = []
+  const notices: Notice[] = []
   const asked: string[] = []
   const briefs: string[] = []
   const store = { read: async () => undefined, write: async () => true, remove: async () => {} }
@@ -93,11 +95,9 @@ const setUp = (
     bindings: { read: async (sessionID) => stored[sessionID] },
     modelContext: async () => undefined,
     tasks: { addToBrief: async (_sessionID, _taskID, text) => void briefs.push(text) },
-    tui: {
-      showToast: async ({ title }) => {
-        toasts.push(title)
-        return { kind: "ok", value: true }
-      },
+    notices: (notice) => {
+      notices.push(notice)
+      toasts.push(notice.title)
     },
     claimsMode: async () => mode,
     prompts: { read: (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },
@@ -106,7 +106,7 @@ const setUp = (
     log: createRecordedLog(),
   })
   const ask = async (binding = BINDING): Promise<string> => (await openings.find(binding, MODEL, "Task: …")).text
-  return { openings, ask, toasts, asked, briefs, sessionStates }
+  return { openings, ask, toasts, notices, asked, briefs, sessionStates }
 }
 
 describe("the first request of a session", () => {
@@ -157,7 +157,7 @@ describe("the first request of a session", () => {
       expect(text).toContain(`The ledger's database is missing: there is no ledger at ${missingDatabase}.`)
       expect(text).toContain("`prog init` makes a new, empty one")
     }
-    expect(toasts).toEqual(["The ledger's database is missing"])
+    expect(toasts).toEqual(["the ledger's database is missing"])
     await openings.begin(BINDING, MODEL)
     expect(await ask()).toContain("CRLF counts.")
   })
@@ -167,7 +167,7 @@ describe("the first request of a session", () => {
     await ask()
     await openings.begin(BINDING, MODEL)
     expect(await ask()).toContain("ts-b54508 (Another, open)")
-    expect(toasts).toEqual(["No task ts-b54507"])
+    expect(toasts).toEqual(["no task ts-b54507"])
     const child = setUp([{ kind: "unknown" }])
     await child.ask({ ...BINDING, origin: "parent" })
     expect(child.toasts).toEqual([])
@@ -183,13 +183,13 @@ describe("the first request of a session", () => {
     expect(text).not.toContain("are refused")
     await openings.claimed(BINDING.sessionID, BINDING.taskID, summary)
     expect(await ask()).toBe(text)
-    expect(toasts).toEqual(["Task ts-b54507 is claimed"])
+    expect(toasts).toEqual(["task ts-b54507 is claimed"])
     const exclusive = setUp([claimed("ses_2")], {}, [], "exclusive")
     expect(await exclusive.ask()).toContain("are refused; `prog release ts-b54507`")
     const off = setUp([claimed("ses_2")], {}, [], "off")
     for (const own of [setUp([claimed(BINDING.sessionID)]), setUp([claimed("", true)]), off]) {
       expect(await own.ask()).not.toContain("claimed by")
-      expect(own.toasts).toEqual([])
+      expect(own.toasts).toEqual(["task ts-b54507"])
     }
   })
 
@@ -201,7 +201,7 @@ describe("the first request of a session", () => {
     expect(await ask(), "the same from request to request").toBe(first)
     await openings.begin(BINDING, MODEL)
     expect(await ask()).toContain("claimed by ada")
-    expect(toasts).toEqual(["Task ts-b54507 is claimed"])
+    expect(toasts).toEqual(["task ts-b54507", "task ts-b54507 is claimed"])
   })
 
   test(promised("start.A2", "the last handoff of another session comes with that session's brief"), async () => {
@@ -213,6 +213,7 @@ describe("the first request of a session", () => {
     const others = { ses_2: other }
     const opened = setUp([found], others)
     const text = await opened.ask()
+    expect(opened.notices[0]?.message).toBe("Teach CRLF · open\nGoes on from session ses_2 (2026-01-02 03:04 UTC)")
     expect(opened.briefs, "kept for the compactions to come").toEqual(["Never touch the lexer."])
     const { lastHandoff } = await opened.sessionStates.load(BINDING.sessionID)
     expect(lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })

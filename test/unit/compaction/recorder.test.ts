@@ -28,6 +28,7 @@ type Known = {
 const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
+  const told: string[] = []
   const sessionStates = createSessionStates({
     read: async (sessionID) => disk.get(sessionID),
     write: async (sessionID, sessionState) => disk.set(sessionID, sessionState).size > 0,
@@ -52,16 +53,29 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
         ...(known.wasPrefetched ? { wasPrefetched: true } : {}),
       }
     },
+    notices: ({ title, message }) => void told.push(`${title}: ${message}`),
     log: createRecordedLog(),
     now: () => new Date("2026-01-01T00:00:00.000Z"),
   })
-  return { recorder, added, again, disk, sessionStates }
+  return { recorder, added, again, told, disk, sessionStates }
 }
 
 const messages = (entries: OutboxEntry[]) =>
   entries.flatMap((entry) => (entry.kind === "log" ? [entry.message.replace(" (session ses_1)", "")] : []))
 const handoffs = (entries: OutboxEntry[]) => entries.filter((entry) => entry.kind === "handoff")
 const newestHandoff = (entries: OutboxEntry[]) => handoffs(entries).at(-1)?.section ?? ""
+
+test(promised("notices.A1", "the user is told once of a recorded compaction, with the next step"), async () => {
+  const { recorder, told } = setUp()
+  const summaries = ["## Done\n- The lexer.\n\n## Next\n- Write the CRLF test.", "It went fine.", ""]
+  for (const [at, summary] of summaries.entries())
+    for (let again = 0; again < 2; again++) await recorder.record(BINDING, compaction(at + 1, summary))
+  expect(told).toEqual([
+    `compaction 1 recorded: ${BINDING.taskID} · next: Write the CRLF test.`,
+    `compaction 2 recorded: ${BINDING.taskID} · It went fine.`,
+    `compaction 3 recorded: ${BINDING.taskID} · the summary was empty; the task is kept`,
+  ])
+})
 
 test(promised("start.A2", "the handoff of an earlier session stands in the first note alone"), async () => {
   const { recorder, sessionStates } = setUp()

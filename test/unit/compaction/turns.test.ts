@@ -55,6 +55,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         claimsMode: async () => "shared",
         sessions,
         root,
+        notices: () => {},
         log,
         now,
         seen,

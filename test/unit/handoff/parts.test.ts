@@ -24,8 +24,9 @@ const COMMAND_PATH = "prompts/handoff-command.md"
 describe("the command", () => {
   const setUp = (file: PromptFile, command: Record<string, { template: string }> = {}) => {
     const log = createRecordedLog()
-    registerCommand({ command }, { read: () => file }, log)
-    return { command, log }
+    const told: string[] = []
+    registerCommand({ command }, { read: () => file }, log, ({ title }) => void told.push(title))
+    return { command, log, told }
   }
 
   const GONE = { path: COMMAND_PATH, reason: "it does not exist" }
@@ -40,9 +41,10 @@ describe("the command", () => {
       { level: "info", message: OWN },
     ],
   ])(promised(["handoff.A1", "start.A4"], "where the file is %j it is the built-in one"), (file, line) => {
-    const { command, log } = setUp(file)
+    const { command, log, told } = setUp(file)
     for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
     expect(log.lines).toMatchObject([line])
+    expect(told, "the user meant no other file").toEqual([])
   })
 
   test(promised("handoff.A1", "a name that is taken is left alone, both names too"), () => {

@@ -45,9 +45,9 @@ const setUp = (
       tui: {
         openNewSession: () => does("new session"),
         appendPrompt: ({ length }) => does(`append ${length}`),
-        showToast: ({ title, message, durationMs }) => does(`toast ${title} — ${message} ${durationMs}`),
         ...tui,
       },
+      notices: ({ title, message }) => void done.push(`notice ${title} — ${message}`),
       userInterface,
       log,
       pause: async (ms) => void done.push(`pause ${ms}`),
@@ -92,14 +92,14 @@ describe("handoff_session", () => {
     expect(draft.match(/^Task: /gm)).toHaveLength(1)
   })
 
-  test(promised("handoff.B2", "in a TUI: new session, a pause, the draft, a toast of four seconds"), async () => {
+  test(promised("handoff.B2", "in a TUI: new session, a pause, the draft, a notice"), async () => {
     const { handOver, done, written, sessions } = setUp("tui")
     const answer = await handOver()
     expect(done).toEqual([
       "new session",
       `pause ${NEW_SESSION_SETTLE_MS}`,
       `append ${written[0]?.draft.length}`,
-      "toast Handoff Ready — Review and edit the draft, then send 4000",
+      "notice Handoff Ready — Review and edit the draft, then send",
     ])
     expect(sessions.size).toBe(1)
     expect(answer).toContain("the draft is in the prompt of a new session")
@@ -118,7 +118,7 @@ describe("handoff_session", () => {
     const { handOver, done, sessions } = setUp("server")
     await handOver()
     expect(sessions.has("ses_new1")).toBe(true)
-    expect(done).toEqual(["toast Handoff Ready — Stored as the session “Handoff: Finish it.” 4000"])
+    expect(done).toEqual(["notice Handoff Ready — Stored as the session “Handoff: Finish it.”"])
   })
 
   test(promised(["handoff.B3", "handoff.E2"], "a TUI that takes no draft leaves it in a session"), async () => {
@@ -150,7 +150,7 @@ describe("handoff_session", () => {
     expect(answer).toContain("Handoff started: the new session ses_new1 (“Handoff: Finish it.”) works on it now.")
     expect(written.map(({ started }) => started)).toEqual([undefined, "ses_new1"])
     expect(sessions.get("ses_new1")?.messages).toHaveLength(1)
-    expect(done).toEqual(["toast Handoff Started — At work as the session “Handoff: Finish it.” 4000"])
+    expect(done).toEqual(["notice Handoff Started — At work as the session “Handoff: Finish it.”"])
   })
 
   test(promised("handoff.F2", "a handoff that cannot be recorded is not started"), async () => {

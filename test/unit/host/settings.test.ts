@@ -19,7 +19,13 @@ const OFF = { enabled: false }
 describe("the settings", () => {
   test(promised(["handoff.C3", "live-state.A2"], "have a default for everything beside what is set"), async () => {
     const handoff = { maxFiles: 20, maxKilobytes: 400 }
-    const expected = { handoff, liveState: { enabled: true }, learning: { enabled: true }, claims: "shared" }
+    const expected = {
+      handoff,
+      liveState: { enabled: true },
+      learning: { enabled: true },
+      claims: "shared",
+      notices: "all",
+    }
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
     expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
     expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })

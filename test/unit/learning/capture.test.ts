@@ -4,6 +4,7 @@ import type { Part } from "@opencode-ai/sdk"
 import { describe, expect, test, vi } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import type { Notices } from "../../../.opencode/baton/host/tui.ts"
 import { createCapture, workAround } from "../../../.opencode/baton/learning/capture.ts"
 import { createLearningIndex } from "../../../.opencode/baton/learning/known.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
@@ -89,7 +90,9 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
   const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
   const sessions = createFakeSessions(new Map([[SESSION, { messages }]]))
   const findTask = async () => "ts-abc123"
-  const capture = createCapture({ records, known, outbox, sessions, project, findTask, root: "/p", log })
+  const told: string[] = []
+  const notices: Notices = ({ title, message }) => void told.push(`${title}: ${message}`)
+  const capture = createCapture({ records, known, outbox, sessions, project, findTask, notices, root: "/p", log })
   let minute = 0
   const look = (text: string, messageID: string, sessionID = SESSION) =>
     capture.capture({ sessionID, messageID, text, at: new Date(Date.UTC(2026, 0, 1, 0, minute++)) })
@@ -97,7 +100,7 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
     await capture.addContext(SESSION)
     await capture.enqueue(SESSION)
   }
-  return { look, store, entries, log, known, records, folder, state, database, readLearnings }
+  return { look, store, entries, told, log, known, records, folder, state, database, readLearnings }
 }
 
 test(promised("learning.B1", "a damaged copy of the ledger's answer is not believed"), async () => {
@@ -112,20 +115,24 @@ test(promised("learning.B1", "a damaged copy of the ledger's answer is not belie
 })
 
 describe("the capture", () => {
-  test(promised("learning.B1", "keeps at once what a message teaches, and stores it once"), async () => {
-    const first = open()
-    await first.look("No, use tabs.", "msg_1")
-    await first.look("No, use tabs.", "msg_1")
-    expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
-    const restarted = open(first.folder)
-    expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
-    await restarted.store()
-    await restarted.store()
-    expect(restarted.entries).toMatchObject([
-      { kind: "learning", summary: "No, use tabs.", concepts: ["correction", "tab"], source: { messageID: "msg_1" } },
-    ])
-    expect(await open(first.folder).records.waiting()).toEqual([])
-  })
+  test(
+    promised(["learning.B1", "notices.A1"], "keeps at once what a message teaches, and stores it once"),
+    async () => {
+      const first = open()
+      await first.look("No, use tabs.", "msg_1")
+      await first.look("No, use tabs.", "msg_1")
+      expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
+      const restarted = open(first.folder)
+      expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
+      await restarted.store()
+      await restarted.store()
+      expect(restarted.entries).toMatchObject([
+        { kind: "learning", summary: "No, use tabs.", concepts: ["correction", "tab"], source: { messageID: "msg_1" } },
+      ])
+      expect(restarted.told).toEqual(["learned: “No, use tabs.”"])
+      expect(await open(first.folder).records.waiting()).toEqual([])
+    },
+  )
 
   test(promised("learning.B1", "keeps what another process of the same session learned meanwhile"), async () => {
     const first = open()

@@ -104,6 +104,19 @@ describe("the outbox", () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test(promised("notices.A1", "says once that records wait, and that they are delivered again"), async () => {
+    const { open, script } = setUp()
+    const told: string[] = []
+    const outbox = open({ notices: ({ title, isProblem }) => void told.push(`${title} ${isProblem}`) })
+    script.readable = false
+    await deliver(outbox, entry("one"))
+    for (let tries = 0; tries < 3; tries++) await outbox.drain()
+    expect(told).toEqual(["records wait for the ledger true"])
+    script.readable = true
+    for (let tries = 0; tries < 2; tries++) await outbox.drain()
+    expect(told.slice(1)).toEqual(["records are delivered again true"])
+  })
+
   test(promised("ledger.D2", "has an entry on disk before the ledger is called, and nothing before it"), async () => {
     const { open, script, files, task, outboxFolder, calls } = setUp()
     const seen: number[] = []

@@ -9,7 +9,7 @@ import {
   renderChain,
   unreadableChain,
 } from "../../../.opencode/baton/pass-over/policy/chain.ts"
-import { nearestNames } from "../../../.opencode/baton/task/nearest-names.ts"
+import { nearestNames } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, userMessage } from "../../support/opencode/stored-messages.ts"

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import type { Prompt } from "../../../.opencode/baton/host/child-sessions.ts"
-import type { WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
+import type { Notice as Toast } from "../../../.opencode/baton/host/tui.ts"
+import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
 import { createAnnouncer, createResultRecorder, type Notice } from "../../../.opencode/baton/pass-over/result/notify.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
@@ -81,20 +82,14 @@ describe("a result that nobody waits for", () => {
 describe("a result that is back", () => {
   type Notify = "always" | "only_issues" | "never"
   const { summary } = workOutput()
+  const FINDING: Artifact = { type: "finding", severity: "error", message: "m" }
 
-  const setUp = ({ hasUser = true } = {}) => {
-    const shown: { title: string; message: string; variant: string }[] = []
+  const setUp = () => {
+    const shown: Toast[] = []
     const logged: unknown[] = []
     const note = createResultRecorder({
       outbox: { add: async (entry) => void logged.push(entry) },
-      tui: {
-        showToast: async (toast) => {
-          shown.push(toast)
-          return { kind: "ok", value: true }
-        },
-      },
-      hasUser,
-      log: createRecordedLog(),
+      notices: (notice) => void shown.push(notice),
     })
     return { note, shown, logged }
   }
@@ -105,29 +100,23 @@ describe("a result that is back", () => {
   }
 
   test.each<[Notify, Partial<WorkOutput>, string[]]>([
-    ["always", {}, ["success, approved: All is well."]],
-    [
-      "always",
-      { summary: { ...summary, decision: "changes_requested" } },
-      ["success, changes requested: All is well."],
-    ],
-    ["always", { summary: { ...summary, decision: null } }, ["success, completed: All is well."]],
-    ["always", { status: "failed" }, ["warning, failed: All is well."]],
+    ["always", {}, ["false, approved: All is well."]],
+    ["always", { summary: { ...summary, decision: "changes_requested" } }, ["false, changes requested: All is well."]],
+    ["always", { summary: { ...summary, decision: null } }, ["false, completed: All is well."]],
+    ["always", { artifacts: [FINDING, FINDING] }, ["true, approved, 2 findings: All is well."]],
+    ["always", { status: "failed" }, ["true, failed: All is well."]],
     ["only_issues", {}, []],
-    ["only_issues", { status: "partial" }, ["warning, partial: All is well."]],
+    ["only_issues", { status: "partial" }, ["true, partial: All is well."]],
     ["never", { status: "failed" }, []],
-  ])(promised("pass-over.A6", "with notify_on_return %s and %j is shown as %j"), async (notify, output, toasts) => {
-    const { note, shown } = setUp()
-    await note(recordOf(notify, output))
-    expect(shown.map(({ variant, message }) => `${variant}, ${message}`)).toEqual(toasts)
-    for (const { title } of shown) expect(title).toBe("audit returned")
-  })
-
-  test(promised("pass-over.A6", "is shown to nobody where nobody is there"), async () => {
-    const { note, shown } = setUp({ hasUser: false })
-    await note(recordOf("always"))
-    expect(shown).toEqual([])
-  })
+  ])(
+    promised(["pass-over.A6", "notices.A1"], "with notify_on_return %s and %j is shown as %j"),
+    async (notify, output, toasts) => {
+      const { note, shown } = setUp()
+      await note(recordOf(notify, output))
+      expect(shown.map(({ isProblem, message }) => `${isProblem}, ${message}`)).toEqual(toasts)
+      for (const { title } of shown) expect(title).toBe("audit returned")
+    },
+  )
 
   test(promised("pass-over.E3", "is a line of the task's log, and of none without a task"), async () => {
     const { note, logged } = setUp()

@@ -2,7 +2,7 @@ import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
-import { parseHandoffTitle, splitHandoffs } from "../../ledger/description.ts"
+import { parseHandoffTitle, parseNextStep, splitHandoffs } from "../../ledger/description.ts"
 import type { LedgerTask } from "../../ledger/ledger.ts"
 import { isObject } from "../protocol.ts"
 import type { FoundState } from "./state-files.ts"
@@ -54,16 +54,6 @@ export const createTaskReader = (root: string): ((taskID: string) => Promise<Tas
 
 const HEADING = /^#+\s*/
 const BULLET = /^(?:[-*+]|\d+[.)])\s+/
-const NEXT = /^#+\s*next\b/i
-
-/** The first line of text from this line on, without its bullet; undefined if a heading comes first. */
-const firstText = (lines: readonly string[], from: number): string | undefined => {
-  const line = lines
-    .slice(from)
-    .find((each) => each.trim() !== "")
-    ?.trim()
-  return line === undefined || HEADING.test(line) ? undefined : line.replace(BULLET, "")
-}
 
 /**
  * Renders a handoff in one line: which it is, and its next step; without one its first line of text.
@@ -75,8 +65,7 @@ export const renderHandoff = (section: string): string | undefined => {
   const lines = section.split("\n")
   const title = parseHandoffTitle(section)
   const name = title === undefined ? [] : [title.number === 0 ? "work in progress" : `after compaction ${title.number}`]
-  const next = lines.findIndex((line) => NEXT.test(line))
-  const step = next < 0 ? undefined : firstText(lines, next + 1)
+  const step = parseNextStep(section)
   if (step !== undefined) return [...name, `next: ${step}`].join(", ")
   const line = lines
     .find((each) => each.trim() !== "" && !HEADING.test(each))

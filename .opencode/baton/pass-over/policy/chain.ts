@@ -1,7 +1,7 @@
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import type { Log } from "../../host/log.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
-import { nearestNames } from "../../task/nearest-names.ts"
+import { nearestNames } from "../../task/parse.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 
 export type ChainLink = { readonly agent: string; readonly session_id: string }

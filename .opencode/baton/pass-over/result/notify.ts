@@ -1,11 +1,10 @@
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { type Log, truncate } from "../../host/log.ts"
 import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
-import type { Tui } from "../../host/tui.ts"
+import type { Notices } from "../../host/tui.ts"
 import type { Outbox } from "../../ledger/outbox-store.ts"
 import type { PassRecord } from "../store/record.ts"
 
-const TOAST_MS = 6_000
 const LINE_CHARACTERS = 200
 
 /** Tells whether the user should look at a result: it failed in part, or has findings. */
@@ -13,28 +12,33 @@ const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)
 
+/** "changes requested, 1 finding": the decision of completed work, or its status, and the number of findings. */
+export const renderVerdict = (output: PassRecord["output"]): string => {
+  if (!output) return "no result"
+  const { status, summary, artifacts } = output
+  const decision = status === "completed" ? summary.decision?.replaceAll("_", " ") : undefined
+  const findings = artifacts.filter(({ type }) => type === "finding").length
+  return [
+    decision ?? status,
+    ...(findings === 0 ? [] : [`${findings} ${findings === 1 ? "finding" : "findings"}`]),
+  ].join(", ")
+}
+
 const line = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
 type ResultRecorderDeps = {
   readonly outbox: Pick<Outbox, "add">
-  readonly tui: Pick<Tui, "showToast">
-  readonly hasUser: boolean
-  readonly log: Log
+  readonly notices: Notices
 }
 
 /** Adds a result to its task's log, and shows it on the screen if the policy says so. */
-export const createResultRecorder = ({ outbox, tui, hasUser, log }: ResultRecorderDeps) => {
-  const show = async (record: PassRecord): Promise<void> => {
+export const createResultRecorder = ({ outbox, notices }: ResultRecorderDeps) => {
+  const show = (record: PassRecord): void => {
     const { notify_on_return: notify } = record.policy.values
-    if (!hasUser || notify === "never" || (notify === "only_issues" && !hasIssues(record))) return
-    const { subagent_id: subagent } = record.request
-    const { output } = record
-    const decision = output?.status === "completed" ? output.summary.decision?.replaceAll("_", " ") : undefined
-    const verdict = decision ?? output?.status ?? ""
-    const message = line(`${verdict}: ${output?.summary.text ?? ""}`)
-    const variant = hasIssues(record) ? "warning" : "success"
-    const shown = await tui.showToast({ title: `${subagent} returned`, message, variant, durationMs: TOAST_MS })
-    if (shown.kind === "failed") log.debug("toast not shown", { reason: shown.reason })
+    if (notify === "never" || (notify === "only_issues" && !hasIssues(record))) return
+    const { request, output } = record
+    const message = line(`${renderVerdict(output)}: ${output?.summary.text ?? ""}`)
+    notices({ title: `${request.subagent_id} returned`, message, isProblem: hasIssues(record) })
   }
   return async (record: PassRecord): Promise<void> => {
     const { request, output, child_session_id: childSessionID } = record
@@ -45,8 +49,7 @@ export const createResultRecorder = ({ outbox, tui, hasUser, log }: ResultRecord
       const message = line(`${what} (${request.pass_over_id}, ${childSessionID ?? "no session"}): ${request.reason}`)
       await outbox.add({ kind: "log", taskID: task.id, message })
     }
-    // A notice on the screen is not waited for.
-    void show(record)
+    show(record)
   }
 }
 

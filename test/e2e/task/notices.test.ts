@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  COMPACTING_STEP,
+  closeTaskProjects,
+  eventually,
+  newestWords,
+  openSharedTask,
+  openTaskProject,
+  type Script,
+  TASK,
+} from "../../support/index.ts"
+import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+import { collectToasts } from "../sessions.ts"
+
+closeTaskProjects()
+
+const CORRECTION = "No, use tabs instead of spaces in the formatter."
+
+const script: Script = (request) => {
+  if (request.kind === "compaction") return { text: "## Done\n- The lexer.\n\n## Next\n- Write the CRLF test." }
+  const last = newestWords(request)
+  if (last.includes("[tool]")) return { text: "Noted." }
+  return last.includes("COMPACT-NOW") ? COMPACTING_STEP : { text: "Noted." }
+}
+
+const countOf = (toasts: readonly string[], expected: number): Promise<boolean> =>
+  eventually(`${expected} toasts`, () => (toasts.length >= expected ? true : undefined), 60_000)
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(promised("notices.A1", "a session's events are told once each, its process ending or not"), async () => {
+    const task = await openSharedTask(binary, script)
+    const toasts = await collectToasts(task)
+    const { taskID } = task
+    const first = await task.say(`Task: ${taskID}`)
+    await task.say(`${CORRECTION} COMPACT-NOW`, first)
+    await task.say("Go on.", first)
+    await countOf(toasts, 3)
+    await task.restart()
+    const again = await collectToasts(task)
+    await task.say("Go on.", first)
+    await task.say(`Task: ${taskID}`)
+    await countOf(again, 1)
+    expect(toasts.toSorted()).toEqual([
+      `Baton: compaction 1 recorded: ${taskID} · next: Write the CRLF test.`,
+      `Baton: learned: “${CORRECTION}”`,
+      `Baton: task ${taskID}: ${TASK.title} · open`,
+    ])
+    expect(again).toHaveLength(1)
+    expect(again[0]).toMatch(new RegExp(`^Baton: task ${taskID}: .* · in_progress\nGoes on from session ${first} `))
+  })
+
+  test(promised("notices.A2", "only problems are told where the setting says so, and `run` prints none"), async () => {
+    const task = await openSharedTask(binary, script)
+    task.project.write(".opencode/baton.json", JSON.stringify({ notices: "problems" }))
+    const toasts = await collectToasts(task)
+    const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
+    await task.say(`Task: ${task.taskID}`)
+    await task.say(`Task: ${wrong}`)
+    await countOf(toasts, 1)
+    expect(toasts).toEqual([expect.stringMatching(new RegExp(`^Baton: no task ${wrong}: `))])
+    const project = await openTaskProject(binary, script)
+    const ran = await project.run(`Task: ${project.taskID}\n${CORRECTION}`)
+    expect(ran.exitCode).toBe(0)
+    expect(`${ran.stdout}${ran.stderr}`).not.toContain("Baton")
+  })
+})
+
+// scripts/test warns that this is left out.
+describe.skipIf(!isTmuxHere()).each(BOTH_ENDS)("OpenCode $version in a terminal", (binary) => {
+  test(promised("notices.A1", "shows the task, what was learned and the compaction"), async () => {
+    const task = await openTaskProject(binary, script)
+    const tui = await startTui(binary, task.project)
+    try {
+      await tui.send(`Task: ${task.taskID}`)
+      await tui.shows(new RegExp(`Baton: task ${task.taskID}[\\s\\S]*${TASK.title} · open`))
+      await tui.send(`${CORRECTION} COMPACT-NOW`)
+      const learned = tui.shows(/Baton: learned[\s\S]*“No, use tabs/)
+      await Promise.all([learned, tui.shows("Baton: compaction 1 recorded")])
+    } finally {
+      await tui.stop()
+    }
+  })
+})
