@@ -74,7 +74,7 @@ test(promised(
 }, 20_000)
 
 test(
-  promised("pass-over.B2", "an editing tool of a child writes through no link that leads out of its copy"),
+  promised("pass-over.B2", "an editing tool of a child writes through no link that leads out of its sandbox"),
   async () => {
     const refused: string[] = []
     const passes = openFeaturePasses({

@@ -44,7 +44,7 @@ export const findSource = async (directory: string, sandbox: string | undefined)
   const repository = fixed === undefined || found?.top === fixed ? found : undefined
   const top = repository?.top ?? fixed ?? real
   if (!repository && (top === home || top === "/"))
-    throw new RefusalError(refusals.noRepository(`${top} is no git repository and too large to be copied`))
+    throw new RefusalError(refusals.noRepository(`${top} is no git repository and too large for a sandbox`))
   return { top, directory: real, repository }
 }
 
@@ -62,7 +62,7 @@ export const lookAtSource = async (
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
   const paths = await listFiles(git, { top, repository, excludesFile, lister })
   if (!repository && paths.length > MAX_FILES_OUTSIDE_GIT) {
-    const what = `has ${paths.length} files, which is more than a pass copies`
+    const what = `has ${paths.length} files, which is more than a sandbox holds`
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))
   }
   const tree = await lookAtTree(top, paths)

@@ -30,7 +30,7 @@ export const refusals = {
   noGit: refuse("no-git", "Install git, or pass to a subagent that may not change files."),
   noRepository: refuse(
     "no-repository",
-    "Run git init in the project and list in .gitignore what is not to be copied, or pass to a subagent that may not change files.",
+    "Run git init in the project and list in .gitignore what a sandbox need not hold, or pass to a subagent that may not change files.",
   ),
   unknownPass: (passID: string): Refusal =>
     refuse("unknown-pass", "pass_over_status lists the passes there are.")(`no files are kept for a pass ${passID}`),
