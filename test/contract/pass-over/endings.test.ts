@@ -247,7 +247,7 @@ test(
   promised("pass-over.E5", "attempts that take too long end with max_time_ms, and what was changed is kept"),
   async () => {
     const passes = openFeaturePasses({
-      defaults: { timeout_ms: 1_000, on_timeout: "stop", max_retries: 10, max_time_ms: 1_500 },
+      defaults: { timeout_ms: 1_500, on_timeout: "stop", max_retries: 10, max_time_ms: 2_900 },
       coder: async (turn) => {
         await turn.write("half.txt", "half\n")
         await speakOn(turn)

@@ -92,6 +92,8 @@ const SANDBOX_IS_GONE: Skipped = {
   reason: "the sandbox in which the subagent worked was deleted, and what it changed there with it",
 }
 
+type KnownStage = Exclude<Stage, { kind: "none" }>
+
 /** A pass of this process whose child works. `isUsed`: a tool was let in. */
 type Open = Omit<Sandbox, "ready"> & {
   readonly isOwn: boolean
@@ -129,13 +131,12 @@ export const createSandboxes = (deps: SandboxesDeps) => {
   const withPass = <T>(
     what: string,
     passID: string,
-    work: (folder: PassFolder, stage: Exclude<Stage, { kind: "none" }>) => Promise<T | Refusal>,
+    work: (folder: PassFolder, stage: KnownStage) => Promise<T | Refusal>,
   ): Promise<T | Refusal> =>
     guarded(what, passID, async () => {
       const folder = passFolder(state, passID)
-      if (folder === undefined || (await readStage(folder)).kind === "none") return refusals.unknownPass(passID)
+      if (folder === undefined || statIfThere(folder.root) === undefined) return refusals.unknownPass(passID)
       const done = await owners.during(passID, async () => {
-        // The process that had it before may have changed it.
         const stage = await readStage(folder)
         return stage.kind === "none" ? refusals.unknownPass(passID) : work(folder, stage)
       })
@@ -220,9 +221,9 @@ export const createSandboxes = (deps: SandboxesDeps) => {
 
   const collectIn = async (
     passID: string,
-    { folder, stage, toolPaths }: { folder: PassFolder; stage: Stage; toolPaths: ReadonlySet<string> },
+    { folder, stage, toolPaths }: { folder: PassFolder; stage: KnownStage; toolPaths: ReadonlySet<string> },
   ): Promise<Changes> => {
-    if (stage.kind === "earlier" || stage.kind === "none") return { ...NO_CHANGES, skipped: [skippedEarlier(folder)] }
+    if (stage.kind === "earlier") return { ...NO_CHANGES, skipped: [skippedEarlier(folder)] }
     if (stage.kind === "working" && stage.base === undefined) {
       // No tool of the child was let in, so the sandbox holds no work.
       await removeFiles(folder)
@@ -285,17 +286,14 @@ export const createSandboxes = (deps: SandboxesDeps) => {
      */
     collect,
     /** Throws away what an attempt left, and begins anew. */
-    reset: (passID: string, options: SandboxOptions): Promise<Sandbox | Refusal> =>
-      guarded("beginning", passID, async () => {
-        const own = open.get(passID)
-        const folder = passFolder(state, passID)
-        if (own?.isOwn && folder) {
-          own.isDropped = true
-          await own.ready
-          await discard(aside, [folder.root, folder.sandbox])
-        }
-        return create(passID, options)
-      }),
+    reset: async (passID: string, options: SandboxOptions): Promise<Sandbox | Refusal> => {
+      const own = open.get(passID)
+      await own?.ready
+      // Collected as if nothing had been done there.
+      if (own) own.isUsed = false
+      const dropped = await collect(passID)
+      return dropped.kind === "refused" ? dropped : guarded("beginning", passID, () => create(passID, options))
+    },
     /** Writes these changed files into the folder that the sandbox was made of, and notes them in the pass. */
     apply: (
       passID: string,
