@@ -129,14 +129,14 @@ export const readToolResult = (part: Part): ToolResult[] => {
 /** Takes what fits, in order; names the rest. */
 const createBudget = (characters: number) => {
   let left = characters
-  const leftOut: string[] = []
+  const skipped: string[] = []
   const takes = (text: string, name: string): boolean => {
     const fits = text.length <= left
     if (fits) left -= text.length
-    else leftOut.push(name)
+    else skipped.push(name)
     return fits
   }
-  return { leftOut, takes }
+  return { skipped, takes }
 }
 
 /**
@@ -170,7 +170,7 @@ export const buildWorkContext = (parts: ContextParts): WorkContext => {
     tool_results: results.toReversed(),
     todos,
     task,
-    left_out: budget.leftOut,
+    left_out: budget.skipped,
   }
 }
 
