@@ -194,6 +194,10 @@ export const REQUIREMENTS = {
   "tour.A9": "Uninstalled, the project is byte for byte what it was, but for the user's and the agents' own work.",
   "tour.B1": "The page of the tour shows such a run, with its own commands, outputs and pictures.",
 
+  "trust.A3":
+    "A command that a project's file names is run only after the person allowed this very command for this folder, and OpenCode's switches against a project's configuration are respected.",
+  "trust.A4":
+    "Every file that a repository may have put there is read by one function that no pipe, device or link holds up, and git is run by one that runs nothing of the repository's.",
   "proof.D1": "Each claim of the security page, and each rule of the live state, names a test that holds it.",
   "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
-import { lstat, readdir, readFile } from "node:fs/promises"
+import { lstat, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { isNotFound } from "../host/log.ts"
+import { readOwnBytes, readOwnText } from "../host/untrusted.ts"
 
 /** Written by scripts/install: SHA-256, size and path of each file that it put there; see docs/installation.md. */
 const MANIFEST = ".opencode/baton/.manifest"
@@ -34,7 +35,7 @@ const stateOf = async (path: string, sums: readonly string[]): Promise<State> =>
   try {
     if (!(await lstat(path)).isFile()) return "changed"
     const sum = createHash("sha256")
-      .update(await readFile(path))
+      .update(readOwnBytes(path, { isForeign: true }))
       .digest("hex")
     return sums.includes(sum) ? "as installed" : "changed"
   } catch (error) {
@@ -66,7 +67,7 @@ export type Installed = {
 export const readInstalled = async (root: string): Promise<Installed | undefined> => {
   let text: string
   try {
-    text = await readFile(join(root, MANIFEST), "utf8")
+    text = await readOwnText(join(root, MANIFEST), { isForeign: true })
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error

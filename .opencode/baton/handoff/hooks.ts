@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
@@ -75,9 +75,10 @@ export const createHandoffHooks = (core: Core): Hooks => {
   })
   let isAuto = false
 
-  const hasAutoHandoff = (): boolean => {
+  const hasAutoHandoff = async (): Promise<boolean> => {
     try {
-      return readFileSync(join(projectRoot, ".opencode", "baton.json"), "utf8").includes(AUTO_HANDOFF)
+      const { readProjectConfig } = await import("../host/untrusted.ts")
+      return readProjectConfig(projectRoot, ".opencode/baton.json").includes(AUTO_HANDOFF)
     } catch (error) {
       if (!isNotFound(error))
         log.warn("autoHandoff is off: the settings cannot be read", { error: describeError(error) })
@@ -107,7 +108,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
         notices: (notice) => void core.services().then(({ notices }) => notices(notice)),
       })
       setup.registerCommand(config)
-      isAuto = hasAutoHandoff()
+      isAuto = await hasAutoHandoff()
     }),
     get tool() {
       return tools()

@@ -1,7 +1,8 @@
-import { readFile, stat } from "node:fs/promises"
+import { stat } from "node:fs/promises"
 import { join, relative, sep } from "node:path"
 import { type DirtyFile, readDirtyFiles } from "../host/git.ts"
 import type { RunProcess } from "../host/process.ts"
+import { readOwnText } from "../host/untrusted.ts"
 import type { PromptFiles, PromptName } from "../task/prompts.ts"
 
 /** Written at run time. */
@@ -16,7 +17,7 @@ const MANIFEST = ".opencode/baton/.manifest"
 const FOLDERS = /^(?:\.opencode\/(?:(?:plugins|prompts)\/)?|prompts\/)$/
 
 const readManifest = async (projectRoot: string): Promise<ReadonlyMap<string, number>> => {
-  const text = await readFile(join(projectRoot, MANIFEST), "utf8").catch(() => "")
+  const text = await readOwnText(join(projectRoot, MANIFEST)).catch(() => "")
   const lines = text.split(/\r?\n/).map((line) => line.split("\t"))
   return new Map(lines.flatMap(([, size, path]) => (path === undefined ? [] : [[path, Number(size)] as const])))
 }

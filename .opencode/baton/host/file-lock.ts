@@ -1,16 +1,18 @@
 import { randomBytes } from "node:crypto"
-import { linkSync, readFileSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { linkSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
 import { isAlive } from "./process.ts"
 import { removeTemporary, TEMPORARY } from "./state.ts"
+import { readOwnTextSync } from "./untrusted.ts"
 
 /** Milliseconds between two heartbeats of a holder, and from the last one until its lock is stale. */
 const HEARTBEAT_MS = 5000
 const STALE_AFTER_MS = 60_000
 /** A claim of this age was left by a killed process: a takeover takes microseconds. */
 const CLAIM_MS = 5000
+const MAX_LOCK_BYTES = 4096
 /** Allowed difference between a file's time stamp and the clock. */
 const CLOCK_SLACK_MS = 2000
 
@@ -48,7 +50,7 @@ const readHost = (): string => {
 
 const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefined => {
   try {
-    const text = readFileSync(path, "utf8")
+    const text = readOwnTextSync(path, { maxBytes: MAX_LOCK_BYTES })
     const { mtimeMs } = statSync(path)
     const [token = "", pid = "", host = ""] = text.split("\n")
     // A crash cut its creation short: only its age is known.

@@ -1,6 +1,7 @@
-import { readFile, realpath, stat } from "node:fs/promises"
+import { realpath, stat } from "node:fs/promises"
 import { basename, dirname, join, resolve } from "node:path"
 import type { RunProcess } from "./process.ts"
+import { readOwnText, runGit } from "./untrusted.ts"
 
 // Reads branch and HEAD from a repository's own files (gitrepository-layout(5)). Starting git takes ten times as long, and
 // OpenCode waits for it.
@@ -12,7 +13,7 @@ const HASH = /^[0-9a-f]{40,64}$/
 
 const readText = async (path: string): Promise<string | undefined> => {
   try {
-    return (await readFile(path, "utf8")).trim()
+    return (await readOwnText(path, { isForeign: true })).trim()
   } catch {
     // A missing file is not an error: each caller has another place to look.
     return undefined
@@ -84,8 +85,10 @@ const STATUS_DEADLINE_MS = 5_000
  * @param commit a full or abbreviated hash
  */
 export const countCommitsSince = async (run: RunProcess, root: string, commit: string): Promise<number | undefined> => {
-  const argv = ["git", "rev-list", "--count", `${commit}..HEAD`] as const
-  const outcome = await run(argv, { cwd: root, deadlineMs: GIT_DEADLINE_MS })
+  const outcome = await runGit(run, ["rev-list", "--count", `${commit}..HEAD`], {
+    cwd: root,
+    deadlineMs: GIT_DEADLINE_MS,
+  })
   const count = outcome.kind === "exited" && outcome.exitCode === 0 ? Number(outcome.stdout.trim()) : Number.NaN
   return Number.isInteger(count) ? count : undefined
 }
@@ -107,9 +110,24 @@ export const parseDirtyFiles = (output: string): DirtyFile[] => {
   return files
 }
 
+/** Names the filters of all settings, so that they can be switched off: git would run them for a file whose time changed. */
+const withoutFilters = async (run: RunProcess, root: string): Promise<readonly string[] | undefined> => {
+  const outcome = await runGit(run, ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
+    cwd: root,
+    deadlineMs: GIT_DEADLINE_MS,
+  })
+  if (outcome.kind !== "exited" || outcome.exitCode > 1) return undefined
+  const filters = new Set(outcome.stdout.split("\0").flatMap((name) => /^filter\.(.+)\.[^.]+$/s.exec(name)?.[1] ?? []))
+  // Such a name cannot be given to -c.
+  if ([...filters].some((name) => name.includes("="))) return undefined
+  return [...filters].flatMap((name) =>
+    ["clean=", "process=", "required=false"].flatMap((setting) => ["-c", `filter.${name}.${setting}`]),
+  )
+}
+
 /**
  * Lists changed and uncommitted paths; undefined if git is missing or fails. Of a folder that git does not have, only the
- * folder is listed.
+ * folder is listed. No filter runs: a file that one would make equal again is listed. Nor does git in a submodule.
  *
  * @param root absolute path of the worktree's top folder
  * @param folders lists what is in them, file by file
@@ -120,7 +138,9 @@ export const readDirtyFiles = async (
   folders: readonly string[] = [],
 ): Promise<DirtyFile[] | undefined> => {
   const inside = folders.length === 0 ? [] : ["--untracked-files=all", "--", ...folders]
-  const argv = ["git", "--no-optional-locks", "status", "--porcelain=v1", "-z", ...inside] as const
-  const outcome = await run(argv, { cwd: root, deadlineMs: STATUS_DEADLINE_MS })
+  const settings = await withoutFilters(run, root)
+  if (settings === undefined) return undefined
+  const args = ["status", "--porcelain=v1", "-z", "--ignore-submodules=dirty", ...inside]
+  const outcome = await runGit(run, [...settings, ...args], { cwd: root, deadlineMs: STATUS_DEADLINE_MS })
   return outcome.kind === "exited" && outcome.exitCode === 0 ? parseDirtyFiles(outcome.stdout) : undefined
 }

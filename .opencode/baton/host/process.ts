@@ -7,6 +7,7 @@ import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "./async.ts"
 import { describeError, errorCode } from "./log.ts"
+import { childEnvironment } from "./project.ts"
 
 export const isExecutableFile = async (path: string): Promise<boolean> => {
   try {
@@ -61,11 +62,6 @@ export type RunProcess = (argv: Argv, options: RunOptions) => Promise<ProcessOut
 
 /** 4 MB per stream: far more than a ledger prints for one task, and harmless for the host. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
-
-const childEnvironment = (changes: RunOptions["env"]): Record<string, string> => {
-  const merged = Object.entries({ ...process.env, ...changes })
-  return Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
-}
 
 /** Tells whether a process with this id exists, of any user. */
 export const isAlive = (pid: number): boolean => {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs"
-import { homedir } from "node:os"
-import { basename, dirname, join } from "node:path"
+import { devNull, homedir } from "node:os"
+import { basename, delimiter, dirname, isAbsolute, join } from "node:path"
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
@@ -15,6 +15,13 @@ export const bundlePrompts: string = join(
 
 const SETTINGS_FOLDER = ".opencode"
 const BUNDLE = join(SETTINGS_FOLDER, "baton")
+
+/** OpenCode's switches against what a project brings. */
+const SWITCHES = ["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_PURE"]
+
+/** @returns the variable that tells OpenCode, and Baton, to leave the project's own configuration alone */
+export const projectConfigSwitch = (environment: NodeJS.ProcessEnv = process.env): string | undefined =>
+  SWITCHES.find((name) => /^(?:1|true)$/i.test(environment[name] ?? ""))
 
 type Search = {
   /** The last folder to look in. */
@@ -71,4 +78,15 @@ export const hasPendingRecords = (projectRoot: string): boolean => {
     // The outbox reports why its folder cannot be read.
     return true
   }
+}
+
+/** The environment of a child: its PATH has no relative folders, from which it would run files of the project. */
+export const childEnvironment = (
+  changes: Readonly<Record<string, string | undefined>> | undefined,
+): Record<string, string> => {
+  const merged = Object.entries({ ...process.env, ...changes })
+  const given = Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
+  const folders = given.PATH?.split(delimiter).filter(isAbsolute)
+  // An empty PATH would mean the working directory.
+  return folders === undefined ? given : { ...given, PATH: folders.join(delimiter) || devNull }
 }

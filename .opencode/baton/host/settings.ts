@@ -1,9 +1,9 @@
-import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import { isRecord } from "./sessions.ts"
+import { readProjectConfig } from "./untrusted.ts"
 
 /** The user's settings in `.opencode/baton.json`; each has a default. */
 export type Settings = {
@@ -114,7 +114,7 @@ export const readSettings = async (projectRoot: string): Promise<SettingsRead> =
   const path = join(projectRoot, SETTINGS_FILE)
   let text: string
   try {
-    text = await readFile(path, "utf8")
+    text = readProjectConfig(projectRoot, SETTINGS_FILE).toString("utf8")
   } catch (error) {
     if (isNotFound(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
     return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }

@@ -10,13 +10,14 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs"
-import { readdir, readFile, rename, rm } from "node:fs/promises"
+import { readdir, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
+import { readOwnText } from "./untrusted.ts"
 
 /** The file name ending of temporary files. */
 export const TEMPORARY = ".tmp"
@@ -179,7 +180,7 @@ export const createJsonStore = <T>(deps: {
     let text: string
     let z: Zod
     try {
-      text = await readFile(path, "utf8")
+      text = await readOwnText(path)
       z = await loadZod()
       unreadable.delete(key)
     } catch (error) {

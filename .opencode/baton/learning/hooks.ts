@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs"
+import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
@@ -52,16 +52,21 @@ export const createLearningHooks = (core: Core): Hooks => {
   })
 
   const inProject = (...path: string[]): string => join(projectRoot, ".opencode", ...path)
-  const isNamed = (): boolean => {
-    const settings = inProject("baton.json")
-    return existsSync(settings) && NAMED_PROJECT.test(readFileSync(settings, "utf8"))
+  const isNamed = async (): Promise<boolean> => {
+    try {
+      const { readProjectConfig } = await import("../host/untrusted.ts")
+      return NAMED_PROJECT.test(readProjectConfig(projectRoot, ".opencode/baton.json").toString("utf8"))
+    } catch {
+      // The feature itself reports settings that cannot be read.
+      return false
+    }
   }
   /** Something was learned here, in the main worktree, or under the user's own name for the project. */
-  const mayHaveLearnings = (): boolean =>
+  const mayHaveLearnings = async (): Promise<boolean> =>
     load.current !== undefined ||
     existsSync(inProject("state", "learning")) ||
-    isNamed() ||
-    statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true
+    statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
+    isNamed()
   const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
     // A message that sets a task teaches nothing, and need not wait for the rules.
     if (textsOf(parts).some((text) => text.includes("Task:"))) {
@@ -76,7 +81,7 @@ export const createLearningHooks = (core: Core): Hooks => {
   let newest: Promise<void> | undefined
   const examine = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
     // The feature is loaded for a message that teaches something or asks for learnings.
-    const concerns = mayHaveLearnings() || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
+    const concerns = (await mayHaveLearnings()) || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
     if (concerns) await (await load())?.userMessage(message, parts)
   }
 
@@ -117,7 +122,7 @@ export const createLearningHooks = (core: Core): Hooks => {
     }),
     "experimental.session.compacting": hook("experimental.session.compacting", async ({ sessionID }) => {
       await examining.get(sessionID)
-      if (mayHaveLearnings()) (await load())?.compacting(sessionID)
+      if (await mayHaveLearnings()) (await load())?.compacting(sessionID)
       return undefined
     }),
     "experimental.chat.messages.transform": hook(
@@ -127,7 +132,7 @@ export const createLearningHooks = (core: Core): Hooks => {
         const hide = (): void => toolModule?.disableLearningTools(messages)
         const inject = async () => {
           await examining.get(sessionID ?? "")
-          return toolModule && mayHaveLearnings() ? (await load())?.beforeRequest(messages) : undefined
+          return toolModule && (await mayHaveLearnings()) ? (await load())?.beforeRequest(messages) : undefined
         }
         const decided = await withDeadline(inject(), INJECT_DEADLINE_MS)
         if (decided.kind === "done") return decided.value ?? hide

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs"
-import { readFile, stat } from "node:fs/promises"
+import { stat } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { loadZod, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
+import { readOwnText } from "../host/untrusted.ts"
 import { type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
 import { databasePath } from "../ledger/locate.ts"
@@ -200,7 +201,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
 
   const readCopy = async (): Promise<Copy | undefined> => {
     try {
-      const text = await readFile(path, "utf8")
+      const text = await readOwnText(path)
       return copySchema(await loadZod()).parse(JSON.parse(text))
     } catch (error) {
       if (!isNotFound(error)) log.warn("the copy of the learnings is unusable", { path, error: describeError(error) })

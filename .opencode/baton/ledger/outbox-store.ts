@@ -1,9 +1,10 @@
-import { lstat, readdir, readFile, rename, rm } from "node:fs/promises"
+import { readdir, rename, rm } from "node:fs/promises"
 import { basename } from "node:path"
 import { describeError, isNotFound } from "../host/log.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
+import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
 
 /** A write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
@@ -213,12 +214,11 @@ const inOrder = (names: Iterable<string>): string[] => [...names].sort((a, b) =>
 
 type ReadText = { readonly kind: "text"; readonly text: string } | Exclude<ReadRecord, { readonly kind: "record" }>
 
-/** Reads a regular file: a link could lead to any file of the machine, and a pipe would never end. */
 const readText = async (path: string): Promise<ReadText> => {
   try {
-    if (!(await lstat(path)).isFile()) return { kind: "malformed", reason: "it is not a regular file" }
-    return { kind: "text", text: await readFile(path, "utf8") }
+    return { kind: "text", text: await readOwnText(path) }
   } catch (error) {
+    if (error instanceof RefusedFile) return { kind: "malformed", reason: error.message }
     return isNotFound(error) ? { kind: "gone" } : { kind: "unreadable", reason: describeError(error) }
   }
 }

@@ -1,8 +1,10 @@
-import { readdir, readFile } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import type { AgentInfo, PermissionRule } from "../host/child-sessions.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
+import { projectConfigSwitch } from "../host/project.ts"
+import { readOwnText } from "../host/untrusted.ts"
 import { RETURN_TOOL } from "./contract.ts"
 
 /** A value of the YAML subset in the front matter of skills and agents. */
@@ -75,7 +77,7 @@ const list = async (folder: string, log: Pick<Log, "warn">): Promise<string[]> =
 
 const read = async (path: string, log: Pick<Log, "warn">): Promise<string | undefined> => {
   try {
-    return await readFile(path, "utf8")
+    return await readOwnText(path, { isForeign: true })
   } catch (error) {
     // A folder without SKILL.md, or an entry that is not a skill.
     if (!isNotFound(error)) log.warn("a skill cannot be read", { path, error: describeError(error) })
@@ -97,9 +99,11 @@ const toSkillAgent = (path: string, { data, body }: Markdown): SkillAgent | unde
 }
 
 /**
- * Finds a project's skills that are subagents: `.opencode/skill/*.md` and `.opencode/skills/<name>/SKILL.md`, in either folder.
+ * Finds a project's skills that are subagents: `.opencode/skill/*.md` and `.opencode/skills/<name>/SKILL.md`, in either folder. Links are
+ * followed, as OpenCode follows them for skills.
  */
 export const findSkillAgents = async (projectRoot: string, log: Pick<Log, "warn">): Promise<SkillAgent[]> => {
+  if (projectConfigSwitch() !== undefined) return []
   const found: SkillAgent[] = []
   for (const folder of FOLDERS.map((name) => join(projectRoot, ".opencode", name))) {
     for (const entry of await list(folder, log)) {

@@ -4,7 +4,7 @@ import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
 import { isNotFound } from "../host/log.ts"
-import { bundleRoot, hasBundle } from "../host/project.ts"
+import { bundleRoot, hasBundle, projectConfigSwitch } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 
 /** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
@@ -14,6 +14,7 @@ export const POLICY_FILE = ".opencode/pass-over.json"
 export const policyPath = (projectRoot: string): string => {
   const own = join(projectRoot, POLICY_FILE)
   const shared = join(dirname(bundleRoot), "pass-over.json")
+  if (projectConfigSwitch() !== undefined) return shared
   // A link that leads nowhere is a policy, too, and no reason to take another one.
   const isOwn = hasBundle(projectRoot) || lstatSync(own, { throwIfNoEntry: false }) !== undefined
   return isOwn || !existsSync(shared) ? own : shared

@@ -1,6 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs"
-import { resolve } from "node:path"
 import { errorCode } from "../host/log.ts"
+import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
 import { type Role, splitLines } from "./parse.ts"
 
 export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
@@ -32,35 +31,8 @@ const HANDOFF_COMMENT_LINES = /^<!--[ \t]*baton:handoff\b.*-->[ \t]*(?:\n|$)/gm
 
 const ABSENT = "it does not exist"
 
-/** Without O_NONBLOCK, opening a named pipe waits for a writer. Windows has neither. */
-const READ_WITHOUT_WAITING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
-
 class UnusablePrompt extends Error {
   override readonly name = "UnusablePrompt"
-}
-
-const requireRegularFile = (found: { isFile(): boolean; isDirectory(): boolean }): void => {
-  if (found.isDirectory()) throw new UnusablePrompt("it is a folder, not a file")
-  if (!found.isFile()) throw new UnusablePrompt("it is not a regular file")
-}
-
-/** Reads at most one byte over the limit, however large the file is or becomes. */
-const readRegularFile = (path: string): Uint8Array => {
-  requireRegularFile(statSync(path))
-  const file = openSync(path, READ_WITHOUT_WAITING)
-  try {
-    requireRegularFile(fstatSync(file))
-    const buffer = new Uint8Array(PROMPT_LIMIT_BYTES + 1)
-    let length = 0
-    for (;;) {
-      const bytesRead = readSync(file, buffer, length, buffer.length - length, length)
-      length += bytesRead
-      if (length > PROMPT_LIMIT_BYTES) throw new UnusablePrompt(`it is larger than ${PROMPT_LIMIT_BYTES} bytes`)
-      if (bytesRead === 0) return buffer.subarray(0, length)
-    }
-  } finally {
-    closeSync(file)
-  }
 }
 
 /** The decoder drops a byte order mark. All line ends become LF. */
@@ -91,7 +63,7 @@ const judge = (name: PromptName, path: string, bytes: Uint8Array): PromptFile =>
 }
 
 const describeReason = (error: unknown): string => {
-  if (error instanceof UnusablePrompt) return error.message
+  if (error instanceof UnusablePrompt || error instanceof RefusedFile) return error.message
   const code = errorCode(error)
   return code === "ENOENT" ? ABSENT : `it cannot be read: ${code ?? String(error)}`
 }
@@ -121,8 +93,8 @@ const choose = (first: PromptFile, second: PromptFile): PromptFile => {
  * Creates the reader of the prompts that a user may edit: in the project's folder `prompts`, or in `.opencode/prompts` if the
  * project has its own files in the first.
  *
- * A file is read up to `PROMPT_LIMIT_BYTES`. Named pipes and devices are refused before reading. Symbolic links are followed,
- * so that users can share prompts between projects.
+ * A file is read up to `PROMPT_LIMIT_BYTES`. A link of the user's own is followed, so that prompts can be shared between
+ * projects.
  *
  * @param root absolute path of the folder that holds `.opencode` and `prompts`
  * @param shared folder of the prompts for a project that has none, where one copy of the bundle serves many projects
@@ -132,7 +104,7 @@ export const createPromptFiles = ({ root, shared }: { root: string; shared?: str
   const readAt = (folder: string, name: PromptName): PromptFile => {
     const path = `${folder}/${name}.md`
     try {
-      return judge(name, path, readRegularFile(resolve(root, path)))
+      return judge(name, path, readProjectConfig(root, path, { maxBytes: PROMPT_LIMIT_BYTES }))
     } catch (error) {
       return refuse(path, error)
     }

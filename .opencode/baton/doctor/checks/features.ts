@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
 import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
+import { readProjectConfig } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
@@ -121,7 +122,7 @@ export const learningCheck: Check = {
 /** Tells whether the policy sets nothing, as the bundle's own. */
 const isAsInstalled = (root: string): boolean => {
   try {
-    const policy: unknown = JSON.parse(readFileSync(join(root, POLICY_FILE), "utf8"))
+    const policy: unknown = JSON.parse(readProjectConfig(root, POLICY_FILE).toString("utf8"))
     return typeof policy === "object" && policy !== null && Object.keys(policy).every((key) => key === "$schema")
   } catch {
     return false

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
-import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
+import { readOwnText } from "../../host/untrusted.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { parseTask, ROLES, type Role } from "../../task/parse.ts"
 import {
@@ -26,7 +26,7 @@ const name = (paths: readonly string[]): string =>
 const isProjectsOwn = async (root: string, path: string): Promise<boolean> => {
   if (!PROMPT.test(path)) return false
   try {
-    return !hasContractComment(await readFile(join(root, path), "utf8"))
+    return !hasContractComment(await readOwnText(join(root, path), { isForeign: true }))
   } catch {
     // Missing or unreadable: nothing of the user's can be lost, and the prompts check reports it.
     return false

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs"
-import { readdir, readFile, realpath } from "node:fs/promises"
+import { readdir, realpath } from "node:fs/promises"
 import { basename, dirname, join, relative, sep } from "node:path"
 import { isNotFound } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { bundleRoot } from "../../host/project.ts"
+import { readOwnText } from "../../host/untrusted.ts"
 import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.ts"
 import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
 
@@ -151,7 +152,7 @@ const pluginsIn = async (folder: string): Promise<readonly string[]> => {
     .filter((file) => /\.(ts|js)$/.test(file))
     .sort()
     .map((file) => join(folder, file))
-  const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")))
+  const texts = await Promise.all(paths.map((path) => readOwnText(path, { isForeign: true }).catch(() => "")))
   return paths.filter((_, index) => IMPORTS_BATON.test(texts[index] ?? ""))
 }
 

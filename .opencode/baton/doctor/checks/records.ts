@@ -1,9 +1,10 @@
 import { constants, existsSync } from "node:fs"
-import { access, open, readFile, stat } from "node:fs/promises"
+import { access, open, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
+import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
 import { databasePath } from "../../ledger/locate.ts"
@@ -137,7 +138,7 @@ const isWithoutLedger = async (path: string, header: Header): Promise<boolean> =
   header.kind === "empty" ||
   (header.kind === "sqlite" &&
     header.version < SCHEMA_VERSION &&
-    !(await readFile(path, "latin1")).includes("CREATE TABLE items"))
+    !readOwnBytes(path, { isForeign: true }).includes("CREATE TABLE items"))
 
 const RESTORE = "Restore a backup of it, or set PROG_DB to where it is. For a new, empty one run: prog init"
 
@@ -253,10 +254,9 @@ const checkWritable = async (root: string): Promise<Observation> => {
 /** The folder has its own .gitignore; without it run-time records could be committed. */
 const checkIgnored = async ({ root, run }: Context): Promise<readonly Observation[]> => {
   if (!existsSync(join(root, ".opencode", "state"))) return []
-  const outcome = await run(["git", "-C", root, "check-ignore", "-q", ".opencode/state/record"], {
+  const outcome = await runGit(run, ["check-ignore", "-q", ".opencode/state/record"], {
     cwd: root,
     deadlineMs: GIT_DEADLINE_MS,
-    env: { GIT_OPTIONAL_LOCKS: "0" },
   })
   // 1 is "not ignored"; 128 is "no repository", and without git there is nothing to ignore.
   if (outcome.kind !== "exited" || outcome.exitCode !== 1) return []

@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises"
 import { describeError, isNotFound, type Log } from "../../host/log.ts"
 import { findAgentAndModel, isRecord, type Sessions } from "../../host/sessions.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
+import { readOwnText } from "../../host/untrusted.ts"
 import { statefileName } from "../statefile.ts"
 
 /** One message of c2c's broker. */
@@ -54,7 +54,7 @@ export const createInbox = (deps: InboxDeps): Inbox => {
 
   const read = async (): Promise<readonly Spooled[]> => {
     try {
-      const stored: unknown = JSON.parse(await readFile(path, "utf8"))
+      const stored: unknown = JSON.parse(await readOwnText(path))
       return Array.isArray(stored) ? stored.filter(isMessage) : []
     } catch (error) {
       if (isNotFound(error)) return []

@@ -1,8 +1,9 @@
-import { readdir, readFile, rm } from "node:fs/promises"
+import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { createFileLock } from "../../host/file-lock.ts"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { isAlive } from "../../host/process.ts"
+import { readOwnText } from "../../host/untrusted.ts"
 import { isObject } from "../protocol.ts"
 import { LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
 
@@ -35,7 +36,7 @@ export const readState = async (
   report: ReportUnreadable,
 ): Promise<FoundState | undefined> => {
   try {
-    const envelope: unknown = JSON.parse(await readFile(join(folder, file), "utf8"))
+    const envelope: unknown = JSON.parse(await readOwnText(join(folder, file)))
     if (!isObject(envelope) || !isObject(envelope.state) || typeof envelope.ts !== "string") return undefined
     const { opencode_pid: pid } = envelope.state
     return { file, ts: envelope.ts, state: envelope.state, alive: await isAgentAlive(folder, file, pid) }

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs"
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -8,6 +7,7 @@ import {
 } from "node:http"
 import { join } from "node:path"
 import { errorCode } from "../../host/log.ts"
+import { readOwnBytes } from "../../host/untrusted.ts"
 import { createObserver } from "../observe/observer.ts"
 import { createLiveStream } from "./live.ts"
 
@@ -102,7 +102,7 @@ const loadAssets = () =>
   new Map(
     Object.entries(ASSETS).map(([path, { file, type }]) => [
       path,
-      { type, content: readFileSync(join(PAGE_FOLDER, file)) },
+      { type, content: readOwnBytes(join(PAGE_FOLDER, file), { isForeign: true }) },
     ]),
   )
 

@@ -1,8 +1,9 @@
-import { closeSync, fstatSync, mkdirSync, openSync, readSync, writeFileSync } from "node:fs"
+import { closeSync, fstatSync, mkdirSync, readSync, writeFileSync } from "node:fs"
 import { readdir, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, isNotFound, type Log, truncate } from "../../host/log.ts"
 import { redact } from "../../host/secrets.ts"
+import { openOwnToAppend } from "../../host/untrusted.ts"
 import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import { PASS_STATES, type PassRecord, type PassStateName } from "../store/record.ts"
@@ -203,7 +204,7 @@ export type AuditLog = {
 
 /** Appends a line in one write, after a complete line: a crash in the middle of an earlier write costs only that line. */
 const appendLine = (path: string, line: string): void => {
-  const file = openSync(path, "a+", PRIVATE)
+  const file = openOwnToAppend(path, PRIVATE)
   try {
     const { size } = fstatSync(file)
     const last = Buffer.alloc(1)

@@ -1,8 +1,9 @@
-import { readdir, readFile, stat } from "node:fs/promises"
+import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isNotFound, type Log } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
+import { readOwnText } from "../../host/untrusted.ts"
 import { createSandboxes } from "../sandbox/sandbox.ts"
 import { createPasses } from "../store/passes.ts"
 import { createPassOwners, createPassStore } from "../store/store.ts"
@@ -91,7 +92,7 @@ export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}):
 
   for (const path of await findFiles(join(projectRoot, AUDIT_FOLDER), since)) {
     let lines = 0
-    for (const line of (await readFile(path, "utf8")).split("\n")) {
+    for (const line of (await readOwnText(path)).split("\n")) {
       if (line === "") continue
       const entry = parseLine(line)
       if (entry) take(entry)

@@ -1,7 +1,9 @@
-import { lstat, readFile } from "node:fs/promises"
+import { lstat } from "node:fs/promises"
+import { join } from "node:path"
 import type { core } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
+import { readProjectConfig } from "../../host/untrusted.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE, policyPath } from "../hooks.ts"
 
@@ -212,7 +214,8 @@ export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): P
 export const readPolicy = async (projectRoot: string, path = policyPath(projectRoot)): Promise<PolicyRead> => {
   let text: string
   try {
-    text = await readFile(path, "utf8")
+    const isOwn = path === join(projectRoot, POLICY_FILE)
+    text = readProjectConfig(projectRoot, isOwn ? POLICY_FILE : path).toString("utf8")
   } catch (error) {
     // A dangling link is a policy that cannot be read, not a missing one.
     const isLink = await lstat(path).then(

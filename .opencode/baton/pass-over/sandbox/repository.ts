@@ -1,9 +1,10 @@
-/** The one way to run git, and what is read of the user's repository. */
-import { copyFile, mkdir, readdir, readFile, realpath, stat, utimes, writeFile } from "node:fs/promises"
+/** Git for the sandboxes, and what is read of the user's repository. */
+import { copyFile, mkdir, readdir, realpath, stat, utimes, writeFile } from "node:fs/promises"
 import { devNull } from "node:os"
 import { dirname, join, resolve } from "node:path"
-import { errorCode, isNotFound } from "../../host/log.ts"
+import { isNotFound } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
+import { RefusedFile, readOwnText, runGit } from "../../host/untrusted.ts"
 
 /** `code` is for programs; `reason` and `fix` are sentences for a model or the user. */
 export type Refusal = {
@@ -62,23 +63,15 @@ const GIT_DEADLINE_MS = 60_000
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 const COMPLAINT_CHARACTERS = 300
 
-/**
- * Nothing that a repository or its user configured may run or change bytes: no file monitor, no hook, no filter, no other line
- * ends. Contents are as they are on the disk.
- */
+/** Nothing may change bytes, either: no filter, no other line ends. Contents are as they are on the disk. */
 const SETTINGS = [
-  "core.fsmonitor=false",
-  `core.hooksPath=${devNull}`,
   `core.attributesFile=${devNull}`,
   "core.autocrlf=false",
   "core.safecrlf=false",
   "core.quotePath=false",
-  "core.untrackedCache=false",
   "core.splitIndex=false",
   "core.fileMode=true",
   "core.symlinks=true",
-  "gc.auto=0",
-  "protocol.allow=never",
 ].flatMap((setting) => ["-c", setting])
 
 /** The last one is for versions before 2.36. */
@@ -88,32 +81,24 @@ const DURABLE = [
   "core.fsyncObjectFiles=true",
 ].flatMap((setting) => ["-c", setting])
 
-/** Removes what a git process around this one passes on, and keeps the user's and the system's settings out. */
-const neutralEnvironment = (): Record<string, string | undefined> => ({
-  ...Object.fromEntries(
-    Object.keys(process.env).flatMap((name) => (name.startsWith("GIT_") ? [[name, undefined]] : [])),
-  ),
+/** Keeps the user's and the system's settings out. */
+const OWN_SETTINGS = {
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_CONFIG_GLOBAL: devNull,
   // Before version 2.32 git does not know the variable above.
   HOME: devNull,
   XDG_CONFIG_HOME: devNull,
   GIT_ATTR_NOSYSTEM: "1",
-  GIT_OPTIONAL_LOCKS: "0",
-  GIT_TERMINAL_PROMPT: "0",
-  GIT_NO_LAZY_FETCH: "1",
-  GIT_NO_REPLACE_OBJECTS: "1",
-  LC_ALL: "C",
-})
+}
 
 export const createGit =
   (run: RunProcess): Git =>
   async (args, { cwd, gitFolder, index, stdin, isDurable = false, encoding }) => {
-    const outcome = await run(["git", ...SETTINGS, ...(isDurable ? DURABLE : []), ...args], {
+    const outcome = await runGit(run, [...SETTINGS, ...(isDurable ? DURABLE : []), ...args], {
       cwd,
       deadlineMs: GIT_DEADLINE_MS,
       maxOutputBytes: MAX_OUTPUT_BYTES,
-      env: { ...neutralEnvironment(), GIT_DIR: gitFolder, GIT_WORK_TREE: cwd, GIT_INDEX_FILE: index },
+      env: { ...OWN_SETTINGS, GIT_DIR: gitFolder, GIT_WORK_TREE: cwd, GIT_INDEX_FILE: index },
       ...(stdin === undefined ? {} : { stdin }),
       ...(encoding === undefined ? {} : { encoding }),
     })
@@ -135,9 +120,9 @@ export type Repository = { readonly top: string; readonly gitFolder: string; rea
 
 const readLine = async (path: string): Promise<string | undefined> => {
   try {
-    return (await readFile(path, "utf8")).replace(/\r?\n.*$/s, "")
+    return (await readOwnText(path, { isForeign: true })).replace(/\r?\n.*$/s, "")
   } catch (error) {
-    if (isNotFound(error) || errorCode(error) === "EISDIR") return undefined
+    if (isNotFound(error) || error instanceof RefusedFile) return undefined
     throw error
   }
 }
@@ -165,7 +150,7 @@ export const findRepository = async (folder: string): Promise<Repository | undef
 
 /** Reads the user's list of files to ignore everywhere; reading settings runs none of them. */
 export const findExcludesFile = async (run: RunProcess, cwd: string): Promise<string> => {
-  const asked = await run(["git", "config", "--type=path", "--get", "core.excludesFile"], {
+  const asked = await runGit(run, ["config", "--type=path", "--get", "core.excludesFile"], {
     cwd,
     deadlineMs: GIT_DEADLINE_MS,
   })
@@ -268,7 +253,7 @@ export const createSandboxRepository = async (
   const core = `[core]\n${version}\tbare = false\n\tlogAllRefUpdates = true\n`
   await writeFile(join(folder, "config"), `${core}${settings.map(renderSetting).join("")}`)
   await borrow(folder, join(common, "objects"))
-  await writeFile(join(folder, "HEAD"), await readFile(join(gitFolder, "HEAD")))
+  await writeFile(join(folder, "HEAD"), await readOwnText(join(gitFolder, "HEAD"), { isForeign: true }))
   await writeFile(join(folder, "packed-refs"), `# pack-refs with: sorted\n${refs}`)
   await copyIfThere(join(common, "info", "exclude"), join(folder, "info", "exclude"))
   await copyIfThere(join(common, "shallow"), join(folder, "shallow"))

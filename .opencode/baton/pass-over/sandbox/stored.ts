@@ -1,10 +1,11 @@
 /** The files of a pass on the disk. What was decided on them stands in pass.json alone. */
-import { readdir, readFile, realpath } from "node:fs/promises"
+import { readdir, realpath } from "node:fs/promises"
 import { isAbsolute, join, relative, resolve } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
+import { readOwnText } from "../../host/untrusted.ts"
 import { isOpen, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
 import type { Journal } from "./journal.ts"
@@ -100,7 +101,7 @@ const journalSchema = (z: Zod): ZodType<Journal> => {
 
 const readText = async (path: string): Promise<string | undefined> => {
   try {
-    return await readFile(path, "utf8")
+    return await readOwnText(path)
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error

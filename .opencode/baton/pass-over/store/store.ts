@@ -1,11 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { readFile, rm } from "node:fs/promises"
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { rm } from "node:fs/promises"
 import type { ZodType } from "zod"
 import { createKeyedQueue } from "../../host/async.ts"
 import { acquireWithin, createFileLock, type HeldLock } from "../../host/file-lock.ts"
 import { describeError, errorCode, isNotFound, type Log } from "../../host/log.ts"
 import { loadZod } from "../../host/schema.ts"
 import type { StateFolder } from "../../host/state.ts"
+import { readOwnText, readOwnTextSync } from "../../host/untrusted.ts"
 import { isRepeatable } from "./passes.ts"
 import { createPassID, findForeignResult, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
 
@@ -153,7 +154,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     if (!isPassID(passID)) return undefined
     const path = pathOf(passID)
     try {
-      const text = readFileSync(path, "utf8")
+      const text = readOwnTextSync(path)
       schema ??= passRecordSchema(await loadZod())
       return schema.parse(JSON.parse(text))
     } catch (error) {
@@ -198,7 +199,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   /** Unless a later pass answers the question by now. */
   const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
     const path = state.path(FOLDER, CACHE, cacheKey)
-    const answering = await readFile(path, "utf8").catch((error: unknown) => {
+    const answering = await readOwnText(path).catch((error: unknown) => {
       if (isNotFound(error)) return ""
       throw error
     })
@@ -265,7 +266,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       if (!isName(cacheKey)) return undefined
       const path = state.path(FOLDER, CACHE, cacheKey)
       try {
-        const record = await read((await readFile(path, "utf8")).trim())
+        const record = await read((await readOwnText(path)).trim())
         return record?.output &&
           record.cache_key === cacheKey &&
           isRepeatable(record.output) &&

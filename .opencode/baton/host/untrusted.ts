@@ -1,0 +1,194 @@
+/** The one reader and the one git, for what a repository or another account may have put there. */
+import { spawnSync } from "node:child_process"
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  type Stats,
+  statSync,
+} from "node:fs"
+import { devNull } from "node:os"
+import { basename, dirname, isAbsolute, join } from "node:path"
+import { setImmediate as nextTurn } from "node:timers/promises"
+import type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process.ts"
+import { childEnvironment, projectConfigSwitch } from "./project.ts"
+
+/** A file that is not read because of what it is; the message is a clause about it. */
+export class RefusedFile extends Error {
+  override readonly name = "RefusedFile"
+}
+
+type ReadOptions = {
+  /** A larger file is refused (default 64 MB). */
+  readonly maxBytes?: number
+  /** Follows links, also to files of other accounts: for files that git, OpenCode or a person's own link leads to. */
+  readonly isForeign?: boolean
+}
+
+const MAX_BYTES = 64 * 1024 * 1024
+const FIRST_BYTES = 4096
+const ROOT = 0
+
+/** Opening a pipe would wait for a writer. Windows has neither flag. */
+const NO_WAITING = constants.O_NONBLOCK ?? 0
+const NO_LINK = constants.O_NOFOLLOW ?? 0
+
+/** This account's or root's. In a container root works in a folder of another account's: what belongs to that one is its own. */
+export const isOwn = ({ uid }: Stats, path: string): boolean => {
+  const account = process.geteuid?.()
+  if (account === undefined || uid === account || uid === ROOT) return true
+  return account === ROOT && statSync(dirname(path)).uid === uid
+}
+
+const requireFile = (found: Stats, path: string, isForeign: boolean): void => {
+  if (found.isSymbolicLink()) throw new RefusedFile("it is a link")
+  if (found.isDirectory()) throw new RefusedFile("it is a folder, not a file")
+  if (!found.isFile()) throw new RefusedFile("it is not a regular file")
+  if (!isForeign && !isOwn(found, path)) throw new RefusedFile("it belongs to another account")
+}
+
+/** Reads at most one byte over the limit, however large the file is or becomes. */
+const readUpTo = (file: number, size: number, maxBytes: number): Buffer => {
+  let buffer = Buffer.alloc(Math.min(Math.max(size, FIRST_BYTES), maxBytes) + 1)
+  for (let length = 0; ; ) {
+    const bytesRead = readSync(file, buffer, length, buffer.length - length, length)
+    if (bytesRead === 0) return buffer.subarray(0, length)
+    length += bytesRead
+    if (length > maxBytes) throw new RefusedFile(`it is larger than ${maxBytes} bytes`)
+    if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(length * 2, maxBytes + 1))
+  }
+}
+
+/**
+ * Reads a regular file of this account's, and no link: never waits for a pipe or device, and never reads without end.
+ *
+ * @throws RefusedFile, or the file system's own error
+ */
+export const readOwnBytes = (path: string, { maxBytes = MAX_BYTES, isForeign = false }: ReadOptions = {}): Buffer => {
+  // Opening a device may already have an effect.
+  requireFile(isForeign ? statSync(path) : lstatSync(path), path, isForeign)
+  const file = openSync(path, constants.O_RDONLY | NO_WAITING | (isForeign ? 0 : NO_LINK))
+  try {
+    const opened = fstatSync(file)
+    requireFile(opened, path, isForeign)
+    return readUpTo(file, opened.size, maxBytes)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Opens a file for lines at its end, and to read it. @throws as `readOwnBytes` */
+export const openOwnToAppend = (path: string, mode: number): number => {
+  const file = openSync(path, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | NO_WAITING | NO_LINK, mode)
+  try {
+    requireFile(fstatSync(file), path, false)
+    return file
+  } catch (error) {
+    closeSync(file)
+    throw error
+  }
+}
+
+/** Reads UTF-8 text. @throws as `readOwnBytes` */
+export const readOwnTextSync = (path: string, options?: ReadOptions): string =>
+  readOwnBytes(path, options).toString("utf8")
+
+/** The same, where many files are read in a row: OpenCode's other work goes on between them. */
+export const readOwnText = async (path: string, options?: ReadOptions): Promise<string> => {
+  await nextTurn()
+  return readOwnTextSync(path, options)
+}
+
+/** Nothing that a repository configures is run: no file monitor, no hook, no transport. */
+const SAFE = [
+  "core.fsmonitor=false",
+  `core.hooksPath=${devNull}`,
+  "core.untrackedCache=false",
+  "gc.auto=0",
+  "protocol.allow=never",
+  // A folder of the worktree that looks like a repository is none.
+  "safe.bareRepository=explicit",
+].flatMap((setting) => ["-c", setting])
+
+/** A person may keep the user's settings elsewhere. All other variables of git come from a git process around this one. */
+const KEPT = /^GIT_CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)$/
+
+const neutralEnvironment = (): Record<string, string | undefined> => ({
+  ...Object.fromEntries(
+    Object.keys(process.env).flatMap((name) =>
+      name.startsWith("GIT_") && !KEPT.test(name) ? [[name, undefined]] : [],
+    ),
+  ),
+  GIT_OPTIONAL_LOCKS: "0",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_NO_LAZY_FETCH: "1",
+  GIT_NO_REPLACE_OBJECTS: "1",
+  LC_ALL: "C",
+})
+
+const gitCommand = (args: readonly string[]): Argv => ["git", ...SAFE, ...args]
+
+/** Runs git. All of Baton's git is run by it, or by `isTrackedLink`; the user's and the system's settings count. */
+export const runGit = (run: RunProcess, args: readonly string[], options: RunOptions): Promise<ProcessOutcome> =>
+  run(gitCommand(args), { ...options, env: { ...neutralEnvironment(), ...options.env } })
+
+const hasRepository = (folder: string): boolean =>
+  existsSync(join(folder, ".git")) || (dirname(folder) !== folder && hasRepository(dirname(folder)))
+
+const TRACKED_DEADLINE_MS = 1_000
+
+/**
+ * Tells whether git has a path as a link, so that it came with the repository. Reads a folder's own index alone.
+ *
+ * @returns undefined when there is a repository and git cannot tell
+ */
+export const isTrackedLink = (path: string): boolean | undefined => {
+  const folder = dirname(path)
+  if (!hasRepository(folder)) return false
+  const [file, ...args] = gitCommand(["ls-files", "-s", "-z", "--", `:(icase,literal)${basename(path)}`])
+  const { status, stdout } = spawnSync(file, args, {
+    cwd: folder,
+    env: childEnvironment(neutralEnvironment()),
+    encoding: "utf8",
+    timeout: TRACKED_DEADLINE_MS,
+    killSignal: "SIGKILL",
+  })
+  return status === 0 ? stdout.split("\0").some((entry) => entry.startsWith("120000 ")) : undefined
+}
+
+/** The first link on the way from a folder to a file in it. */
+const findLink = (folder: string, path: string): string | undefined => {
+  const above = dirname(path)
+  const link = above === "." ? undefined : findLink(folder, above)
+  if (link !== undefined) return link
+  return lstatSync(join(folder, path)).isSymbolicLink() ? join(folder, path) : undefined
+}
+
+const requirePersonsLink = (link: string): void => {
+  if (!isOwn(lstatSync(link), link)) throw new RefusedFile("it is a link of another account's")
+  const isTracked = isTrackedLink(link)
+  if (isTracked === undefined)
+    throw new RefusedFile("it is a link, and git does not tell whether it came with the repository")
+  if (isTracked) throw new RefusedFile("it is a link that came with the repository")
+}
+
+/**
+ * Reads a file by which a project or a person sets Baton up: settings, policy, prompt. A person may keep it elsewhere, behind
+ * a link of their own; a link that git has could lead to any file of theirs.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ * @param path relative to it; an absolute one is beside a global copy of the bundle, so that a link is the person's
+ * @throws RefusedFile, or the file system's own error; while OpenCode's switch is on, ENOENT for each file
+ */
+export const readProjectConfig = (projectRoot: string, path: string, options: { maxBytes?: number } = {}): Buffer => {
+  if (isAbsolute(path)) return readOwnBytes(path, { ...options, isForeign: true })
+  const off = projectConfigSwitch()
+  if (off !== undefined) throw Object.assign(new Error(`${off} keeps the project's files out`), { code: "ENOENT" })
+  const link = findLink(projectRoot, path)
+  if (link !== undefined) requirePersonsLink(link)
+  return readOwnBytes(join(projectRoot, path), { ...options, isForeign: link !== undefined })
+}
