@@ -198,6 +198,8 @@ export const REQUIREMENTS = {
     "A command that a project's file names is run only after the person allowed this very command for this folder, and OpenCode's switches against a project's configuration are respected.",
   "trust.A4":
     "Every file that a repository may have put there is read by one function that no pipe, device or link holds up, and git is run by one that runs nothing of the repository's.",
+  "trust.B1":
+    "Text of agents is data everywhere: it steers no terminal, holds no thread up as a pattern, and is quoted where the model reads it.",
   "proof.D1": "Each claim of the security page, and each rule of the live state, names a test that holds it.",
   "identity.A2": "One task ID and role are seen by every system, from the first message to the ledger.",
 

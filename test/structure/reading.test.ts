@@ -53,4 +53,16 @@ describe("what came with the repository is text", () => {
       "live-state/stream-writer.ts",
     ])
   })
+
+  test(
+    promised("trust.B1", "commands print by host/cli.ts, but for those that draw, and one that answers a program"),
+    () => {
+      expect(pathsWith(/process\.std(?:out|err)\.write/).sort()).toEqual([
+        "doctor/import-plugin.ts",
+        "doctor/main.ts",
+        "host/cli.ts",
+        "live-state/observe-command.ts",
+      ])
+    },
+  )
 })

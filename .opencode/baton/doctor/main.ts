@@ -3,11 +3,11 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises"
 import { homedir, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { runCommand } from "../host/cli.ts"
+import { printJSON, runCommand } from "../host/cli.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder, nearestProject } from "../host/project.ts"
 import { CHECKS } from "./checks.ts"
-import { type Context, createReport, type DoctorRequest, parseArguments, renderJSON, renderText } from "./report.ts"
+import { type Context, createReport, type DoctorRequest, parseArguments, renderText } from "./report.ts"
 
 const parse = (args: readonly string[], here: string): DoctorRequest & { root: string } => {
   const request = parseArguments(args)
@@ -26,7 +26,8 @@ const diagnose = async ({ directory, root, json }: ReturnType<typeof parse>): Pr
     const context: Context = { root: place, home: homedir(), environment: process.env, scratch, run }
     const report = await createReport(context, CHECKS)
     const color = process.stdout.isTTY === true && !process.env.NO_COLOR
-    process.stdout.write(json ? renderJSON(report) : renderText(report, { color }))
+    if (json) printJSON(report)
+    else process.stdout.write(renderText(report, { color }))
     return report.summary.broken > 0 ? 1 : 0
   } finally {
     await rm(scratch, { recursive: true, force: true })

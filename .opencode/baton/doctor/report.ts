@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
 
@@ -89,11 +90,6 @@ export const createReport = async (
 
 const COLORS: Record<Status, number> = { ok: 32, warning: 33, broken: 31 }
 
-/** Removes control characters from paths and program output, since a terminal would act on them. */
-const printable = (text: string): string => text.replace(/\p{Cc}+/gu, " ")
-
-export const renderJSON = (report: Report): string => `${JSON.stringify(report, null, 2)}\n`
-
 /** One line per finding, its fix below it, a count at the end. */
 export const renderText = (report: Report, options: { color: boolean }): string => {
   const idWidth = Math.max(0, ...report.findings.map((finding) => finding.id.length))
@@ -101,12 +97,12 @@ export const renderText = (report: Report, options: { color: boolean }): string 
   const lines = report.findings.flatMap(({ id, status, message, fix }) => {
     const head = `  ${paint(status, status.padEnd("warning".length))}  ${id.padEnd(idWidth)}  `
     const indent = " ".repeat("  warning  ".length + idWidth + 2)
-    const found = `${head}${printable(message)}`
-    return fix === undefined ? [found] : [found, `${indent}fix: ${printable(fix)}`]
+    const found = `${head}${printableLine(message)}`
+    return fix === undefined ? [found] : [found, `${indent}fix: ${printableLine(fix)}`]
   })
   const { ok, warning, broken } = report.summary
   const verdict = `${broken} broken, ${warning} ${warning === 1 ? "warning" : "warnings"}, ${ok} ok`
-  return [`Baton in ${printable(report.directory)}`, "", ...lines, "", verdict, ""].join("\n")
+  return [`Baton in ${printableLine(report.directory)}`, "", ...lines, "", verdict, ""].join("\n")
 }
 
 export type DoctorRequest = { readonly directory: string | undefined; readonly json: boolean }

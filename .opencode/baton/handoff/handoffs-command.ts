@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../host/cli.ts"
+import { complain, print, printJSON, runCommand } from "../host/cli.ts"
 import { SILENT } from "../host/log.ts"
 import { nearestProject } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
@@ -25,18 +25,18 @@ const run = async ({ root, json, session, draft }: ReturnType<typeof parse>): Pr
   let isWhole = true
   const warn = (message: string, extra: Record<string, unknown> = {}): void => {
     isWhole = false
-    process.stderr.write(`handoffs: ${message}: ${Object.values(extra).join(": ")}\n`)
+    complain(`handoffs: ${message}: ${Object.values(extra).join(": ")}`)
   }
   const all = await createHandoffRecords({ state: createStateFolder(root), log: { ...SILENT, warn } }).list()
   if (draft !== undefined) {
     const found = all.find(({ id }) => id === draft)
-    if (found) process.stdout.write(`${found.draft}\n`)
-    else process.stderr.write(`handoffs: there is no handoff ${draft}; baton handoffs --json lists their ids\n`)
+    if (found) print(found.draft)
+    else complain(`handoffs: there is no handoff ${draft}; baton handoffs --json lists their ids`)
     return found ? 0 : FAILED_EXIT_CODE
   }
   const chosen = session === undefined ? all : findChain(all, session)
-  const text = chosen.length === 0 ? "No handoffs" : chosen.map(renderHandoffLine).join("\n")
-  process.stdout.write(json ? `${JSON.stringify(chosen, null, 2)}\n` : `${text}\n`)
+  if (json) printJSON(chosen)
+  else print(chosen.length === 0 ? "No handoffs" : chosen.map(renderHandoffLine).join("\n"))
   return isWhole ? 0 : FAILED_EXIT_CODE
 }
 

@@ -1,6 +1,29 @@
+import { stripVTControlCharacters } from "node:util"
 import { describeError } from "./log.ts"
 
 const USAGE_EXIT_CODE = 2
+
+/** Takes out what a terminal would act on, or show in another order: agents and repositories write most of what is shown. */
+export const printable = (text: string): string =>
+  stripVTControlCharacters(text).replaceAll(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, "")
+
+/** The same on one line. */
+export const printableLine = (text: string): string =>
+  stripVTControlCharacters(text)
+    .replaceAll(/[\p{Cc}\p{Bidi_Control}\s]+/gu, " ")
+    .trim()
+
+/** Prints text for a person. A command writes to a terminal through these three alone. */
+export const print = (text: string): void => void process.stdout.write(`${printable(text)}\n`)
+
+export const complain = (text: string): void => void process.stderr.write(`${printable(text)}\n`)
+
+/** JSON itself escapes less than a terminal acts on. */
+export const printJSON = (value: unknown): void => {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  const text = JSON.stringify(value, null, 2).replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, escaped)
+  process.stdout.write(`${text}\n`)
+}
 
 /**
  * Ends the process after its output is written. On Bun an exit cuts off output that a pipe's reader has not taken yet, even
@@ -33,7 +56,7 @@ export const runCommand = async <Request>({ name, parse, run }: Command<Request>
     request = parse(args, here)
   } catch (error) {
     const reason = error instanceof Error ? error.message : describeError(error)
-    return finish(process.stderr, `${name}: ${reason}\nTry: baton ${name} --help\n`, USAGE_EXIT_CODE)
+    return finish(process.stderr, printable(`${name}: ${reason}\nTry: baton ${name} --help\n`), USAGE_EXIT_CODE)
   }
   finish(process.stdout, "", (await run(request)) ?? 0)
 }

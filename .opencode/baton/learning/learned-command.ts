@@ -5,7 +5,7 @@
 
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../host/cli.ts"
+import { complain, print, printJSON, runCommand } from "../host/cli.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder, nearestProject } from "../host/project.ts"
@@ -159,18 +159,16 @@ const FAILED_EXIT_CODE = 1
 const READ_DEADLINE_MS = 10_000
 const FLUSH_DEADLINE_MS = 10_000
 
-const complain = (message: string): void => {
-  process.stderr.write(`learned: ${message}\n`)
-}
+const say = (message: string): void => complain(`learned: ${message}`)
 const failed = (message: string): number => {
-  complain(message)
+  say(message)
   return FAILED_EXIT_CODE
 }
 const LOG: Log = {
   debug: () => {},
   info: () => {},
-  warn: (message, extra = {}) => complain(`${message}: ${Object.values(extra).join(": ")}`),
-  error: (message, extra = {}) => complain(`${message}: ${Object.values(extra).join(": ")}`),
+  warn: (message, extra = {}) => say(`${message}: ${Object.values(extra).join(": ")}`),
+  error: (message, extra = {}) => say(`${message}: ${Object.values(extra).join(": ")}`),
 }
 
 const openProject = async (root: string) => {
@@ -191,21 +189,22 @@ const openProject = async (root: string) => {
 type Listing = Exclude<Request, { action: "forget" }>
 
 const show = (request: Listing, project: LearningProject, all: readonly ReportedLearning[]): number => {
-  const print = (value: unknown, text: string): number => {
-    process.stdout.write(request.json ? `${JSON.stringify(value, null, 2)}\n` : `${text.trimEnd()}\n`)
+  const answer = (value: unknown, text: string): number => {
+    if (request.json) printJSON(value)
+    else print(text.trimEnd())
     return 0
   }
   const active = all.filter(({ status }) => status === "active")
   switch (request.action) {
     case "list": {
       const chosen = request.all ? all : active
-      return print(chosen, chosen.length === 0 ? "Nothing learned" : chosen.map(renderLine).join("\n"))
+      return answer(chosen, chosen.length === 0 ? "Nothing learned" : chosen.map(renderLine).join("\n"))
     }
     case "export":
-      return print(active, renderExport(active, project))
+      return answer(active, renderExport(active, project))
     case "show": {
       const found = all.find(({ id }) => id === request.id)
-      if (found) return print(found, renderWhole(found))
+      if (found) return answer(found, renderWhole(found))
       return failed(`there is no learning ${request.id} in ${project.name}; baton learned list --all shows their ids`)
     }
   }
@@ -232,7 +231,8 @@ const run = async (request: Request & { here: string }): Promise<number> => {
   const said = isDone
     ? `Forgotten: ${known.sentence}`
     : `It will be forgotten when the ledger answers: ${known.sentence}`
-  process.stdout.write(json ? `${JSON.stringify({ id, forgotten: isDone })}\n` : `${said}\n`)
+  if (json) printJSON({ id, forgotten: isDone })
+  else print(said)
   return 0
 }
 

@@ -4,8 +4,8 @@
 
 import { basename, resolve } from "node:path"
 import { setTimeout } from "node:timers/promises"
-import { parseArgs, stripVTControlCharacters } from "node:util"
-import { runCommand } from "../host/cli.ts"
+import { parseArgs } from "node:util"
+import { complain, print, printableLine, printJSON, runCommand } from "../host/cli.ts"
 import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log, SILENT, truncate } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
@@ -86,14 +86,7 @@ const report = (file: string, state: Reported["state"], reason?: string, record?
 
 const LINE_CHARACTERS = 300
 
-/** One line of a text, without characters that a terminal would act on. */
-const plain = (text: string): string =>
-  truncate(
-    stripVTControlCharacters(text)
-      .replaceAll(/[\p{C}\s]+/gu, " ")
-      .trim(),
-    LINE_CHARACTERS,
-  )
+const plain = (text: string): string => truncate(printableLine(text), LINE_CHARACTERS)
 
 const textOf = (entry: OutboxEntry): string => {
   switch (entry.kind) {
@@ -134,7 +127,6 @@ const LOCK_DEADLINE_MS = 10_000
 const LOCK_POLL_MS = 50
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : describeError(error))
-const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
 const openOutbox = (root: string) => {
   const state = createStateFolder(root)
@@ -184,7 +176,7 @@ const reportParked = ({ file, reason, since, record }: ParkedEntry): Reported =>
 const list = async (place: Place, json: boolean): Promise<number> => {
   const all = [...(await listWaiting(place)), ...(await place.store.listParked()).map(reportParked)]
   const hint = all.some(({ state }) => state === "parked") ? [NEXT] : []
-  if (json) print(JSON.stringify(all, null, 2))
+  if (json) printJSON(all)
   else print(all.length === 0 ? "No records" : [...all.map(renderListed), ...hint].join("\n"))
   return 0
 }
@@ -307,11 +299,11 @@ const run = async (request: Request): Promise<number> => {
   try {
     if (request.action === "list") return await list(place, request.json)
     const outcome = await send(place, request)
-    if (request.json) print(JSON.stringify(outcome, null, 2))
+    if (request.json) printJSON(outcome)
     else print(outcome.length === 0 ? "No records" : outcome.map(renderOutcome).join("\n"))
     return outcome.every(({ state }) => state === "delivered") ? 0 : FAILED_EXIT_CODE
   } catch (error) {
-    process.stderr.write(`outbox: ${reasonOf(error)}\n`)
+    complain(`outbox: ${reasonOf(error)}`)
     return FAILED_EXIT_CODE
   }
 }

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../host/cli.ts"
+import { complain, printJSON, runCommand } from "../host/cli.ts"
 import { nearestProject } from "../host/project.ts"
 import { createObserver } from "./observe/observer.ts"
 import { readWebPort } from "./observe/options.ts"
@@ -39,14 +39,14 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
     await observer.settled()
     return look()
   }
-  if (json) process.stdout.write(`${JSON.stringify(await lookOnce(), null, 2)}\n`)
+  if (json) printJSON(await lookOnce())
   else if (process.stdout.isTTY && process.stdin.isTTY) await watchInTerminal(look)
   else {
     const view = { now: new Date(), width: Number(process.env.COLUMNS) || DEFAULT_WIDTH, paint: createPaint(false) }
     process.stdout.write(renderObservation(await lookOnce(), view))
   }
   observer.close()
-  for (const problem of problems) process.stderr.write(`observe: left out: ${problem}\n`)
+  for (const problem of problems) complain(`observe: left out: ${problem}`)
   return 0
 }
 

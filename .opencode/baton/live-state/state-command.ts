@@ -1,7 +1,7 @@
 /** `baton state`. Exits with 0, with 1 when the folder cannot be read, with 2 for a wrong command line. */
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../host/cli.ts"
+import { complain, print, printJSON, runCommand } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import { nearestProject } from "../host/project.ts"
 import { listStates, pruneStates } from "./observe/state-files.ts"
@@ -21,19 +21,20 @@ const parse = (args: readonly string[], here: string) => {
 
 const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<number> => {
   const folder = liveFolder(root)
-  const report = (problem: string): void => void process.stderr.write(`state: left out: ${problem}\n`)
+  const report = (problem: string): void => complain(`state: left out: ${problem}`)
   try {
     if (action === "prune") {
       const gone = await pruneStates(folder, report)
-      process.stdout.write(json ? `${JSON.stringify(gone)}\n` : `${gone.length} removed\n`)
+      if (json) printJSON(gone)
+      else print(`${gone.length} removed`)
       return 0
     }
     const states = await listStates(folder, report)
-    const text = states.length === 0 ? "No agents" : states.map(renderState).join("\n")
-    process.stdout.write(json ? `${JSON.stringify(states, null, 2)}\n` : `${text}\n`)
+    if (json) printJSON(states)
+    else print(states.length === 0 ? "No agents" : states.map(renderState).join("\n"))
     return 0
   } catch (error) {
-    process.stderr.write(`state: ${folder} cannot be read: ${describeError(error)}\n`)
+    complain(`state: ${folder} cannot be read: ${describeError(error)}`)
     return FAILED_EXIT_CODE
   }
 }

@@ -35,14 +35,14 @@ describe("rendering", () => {
   const report: Report = {
     version: 1,
     directory: "/a\u001b[31mb",
-    findings: [FINE, { id: "x", ...broken("a\nb\u0007c", "mend\u009bit") }],
+    findings: [FINE, { id: "x", ...broken("a\nb\u0007c", "mend\u0085it") }],
     summary: { ok: 1, warning: 0, broken: 1 },
   }
 
   test(promised("install.E2", "aligns findings, passes no control character on, colours the status when asked"), () => {
     expect(renderText(report, { color: false })).toBe(
       [
-        "Baton in /a [31mb",
+        "Baton in /ab",
         "",
         "  ok       long-id  all is well",
         "  broken   x        a b c",

@@ -10,15 +10,22 @@ import { createClock, createCommandContext } from "./command.ts"
 import { openSqliteStore } from "./sqlite-store.ts"
 import type { LedgerStore } from "./store.ts"
 
-const STDIN = 0
+const [STDIN, STDOUT, STDERR] = [0, 1, 2]
 
 /** The reader closed the pipe (`prog list | head -1`): the command is done. */
 const isClosedPipe = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EPIPE"
 
-const print = async (stream: typeof Bun.stdout, text: string): Promise<void> => {
+/** Texts of agents are for programs as they are, and not for a terminal to act on. */
+const forReader = async (descriptor: number, text: string): Promise<string> => {
+  if (!/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u.test(text)) return text
+  if (!process.getBuiltinModule("node:tty").isatty(descriptor)) return text
+  return (await import("../../host/cli.ts")).printable(text)
+}
+
+const print = async (stream: typeof Bun.stdout, descriptor: number, text: string): Promise<void> => {
   if (text === "") return
   try {
-    await Bun.write(stream, text)
+    await Bun.write(stream, await forReader(descriptor, text))
   } catch (error) {
     if (!isClosedPipe(error)) throw error
   }
@@ -40,6 +47,6 @@ const context = createCommandContext({
 
 const result = await runCommand(process.argv.slice(2), context)
 opened?.close()
-await print(Bun.stderr, result.stderr)
-await print(Bun.stdout, result.stdout)
+await print(Bun.stderr, STDERR, result.stderr)
+await print(Bun.stdout, STDOUT, result.stdout)
 process.exitCode = result.exitCode

@@ -1,4 +1,5 @@
-import { stripVTControlCharacters, styleText } from "node:util"
+import { styleText } from "node:util"
+import { printableLine } from "../../host/cli.ts"
 import { type AgentView, describeStatus, type Status } from "./view.ts"
 
 export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
@@ -7,12 +8,6 @@ const SECONDS = 1_000
 const MINUTES = 60 * SECONDS
 const HOURS = 60 * MINUTES
 const SHOWN_LOG_LINES = 3
-
-/** Removes control sequences from an agent's or the ledger's text and puts it on one line. */
-const plain = (text: string): string =>
-  stripVTControlCharacters(text)
-    .replaceAll(/[\p{Cc}\s]+/gu, " ")
-    .trim()
 
 const cut = (text: string, width: number): string => {
   const characters = Array.from(text)
@@ -41,23 +36,23 @@ const counted = (count: number, one: string, several: string): string[] =>
 
 const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): string[] => {
   const { mark, colour } = MARKS[view.doing.kind]
-  const what = plain(describeStatus(view.doing))
+  const what = printableLine(describeStatus(view.doing))
   const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
-  const task = view.task ? `${view.task.id} (${plain(view.task.role)})` : "no task"
-  const title = view.news ? ` ${plain(view.news.title)} [${plain(view.news.status)}]` : ""
+  const task = view.task ? `${view.task.id} (${printableLine(view.task.role)})` : "no task"
+  const title = view.news ? ` ${printableLine(view.news.title)} [${printableLine(view.news.status)}]` : ""
   const facts = [
-    plain(view.session ?? "no session"),
-    ...(view.model === undefined ? [] : [plain(view.model)]),
+    printableLine(view.session ?? "no session"),
+    ...(view.model === undefined ? [] : [printableLine(view.model)]),
     ...counted(view.turns, "turn", "turns"),
     ...counted(view.compactions, "compaction", "compactions"),
     ...counted(view.handoffs, "handoff", "handoffs"),
     ...(view.contextTokens === undefined ? [] : [`${view.contextTokens.toLocaleString("en")} tokens`]),
   ].join(" · ")
-  const claim = view.news?.claim === undefined ? [] : [`    claimed by ${plain(view.news.claim)}`]
-  const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${plain(view.news.handoff)}`]
-  const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${plain(message)}`)
+  const claim = view.news?.claim === undefined ? [] : [`    claimed by ${printableLine(view.news.claim)}`]
+  const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${printableLine(view.news.handoff)}`]
+  const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${printableLine(message)}`)
   return [
-    paint[colour](cut(`${mark} ${plain(view.name)}  ${what}${since}`, width)),
+    paint[colour](cut(`${mark} ${printableLine(view.name)}  ${what}${since}`, width)),
     cut(`    ${task}${title}`, width),
     paint.dim(cut(`    ${facts}`, width)),
     ...[...claim, ...handoff, ...log].map((line) => paint.dim(cut(line, width))),
@@ -77,7 +72,11 @@ export const renderObservation = (
   const projects = [...new Set(inOrder.map(({ project }) => project))]
   const blocks = projects.flatMap((project) => {
     const own = inOrder.filter((view) => view.project === project)
-    return [paint.bold(cut(plain(project), width)), ...own.flatMap((view) => renderAgent(view, now, width, paint)), ""]
+    return [
+      paint.bold(cut(printableLine(project), width)),
+      ...own.flatMap((view) => renderAgent(view, now, width, paint)),
+      "",
+    ]
   })
   return `${blocks.join("\n")}\n`
 }

@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from "node:http"
 import { join } from "node:path"
+import { complain, print } from "../../host/cli.ts"
 import { errorCode } from "../../host/log.ts"
 import { readOwnBytes } from "../../host/untrusted.ts"
 import { createObserver } from "../observe/observer.ts"
@@ -203,7 +204,7 @@ export const servePage = async ({
  * @returns the exit code: 1 when the port is not available
  */
 export const servePageUntilSignal = async (options: { roots: readonly string[]; port: number }): Promise<number> => {
-  const say = (text: string): void => void process.stderr.write(`observe: ${text}\n`)
+  const say = (text: string): void => complain(`observe: ${text}`)
   const ended = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve())
   })
@@ -216,7 +217,7 @@ export const servePageUntilSignal = async (options: { roots: readonly string[]; 
   }
   // The program that reads stdout may have ended.
   process.stdout.on("error", () => {})
-  process.stdout.write(`The agents are on ${page.url}\nCtrl-C ends it.\n`)
+  print(`The agents are on ${page.url}\nCtrl-C ends it.`)
   await ended
   await page.close()
   return 0

@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../../host/cli.ts"
+import { complain, print, printJSON, runCommand } from "../../host/cli.ts"
 import type { LogExtra } from "../../host/log.ts"
 import { nearestProject } from "../../host/project.ts"
 import { type AuditedPass, type AuditFilter, queryAudit, restoreFiles } from "./query.ts"
@@ -103,12 +103,11 @@ const renderPass = (pass: AuditedPass): string => {
 
 const FAILED_EXIT_CODE = 1
 
-const say = (text: string): void => void process.stderr.write(`passes: ${text}\n`)
-const print = (text: string): void => void process.stdout.write(`${text}\n`)
+const say = (text: string): void => complain(`passes: ${text}`)
 
 const list = async (root: string, { filter, json }: Extract<PassesRequest, { kind: "list" }>): Promise<boolean> => {
   const { passes, unreadable } = await queryAudit(root, filter)
-  if (json) print(JSON.stringify(passes, null, 2))
+  if (json) printJSON(passes)
   else print(passes.length === 0 ? "No passes" : passes.map(renderPass).join("\n"))
   for (const { path, lines } of unreadable) say(`${lines} line${lines === 1 ? "" : "s"} of ${path} could not be read`)
   return unreadable.length === 0
@@ -120,7 +119,7 @@ const restore = async (
 ): Promise<boolean> => {
   const warn = (message: string, extra: LogExtra = {}): void => say([message, ...Object.values(extra)].join(": "))
   const restored = await restoreFiles(root, passID, { debug: () => {}, warn })
-  if (json) print(JSON.stringify(restored, null, 2))
+  if (json) printJSON(restored)
   else if (restored.kind === "refused") say(`${restored.reason} ${restored.fix}`)
   else {
     const left = restored.leftAlone.map(({ path, reason }) => `${path} was left alone: ${reason}`)

@@ -1,0 +1,83 @@
+import { spawnSync } from "node:child_process"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { auditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import { promised } from "../../requirements.ts"
+import { shareBundle } from "../../support/files/bundle-project.ts"
+import { handoffRecord } from "../../support/handoff-record.ts"
+import { NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { passRecord } from "../../support/opencode/pass-over-values.ts"
+
+/** Clipboard, link, cursor, a C1 character, a text that runs backwards, and a bell. */
+const EVIL = "\u001b]52;c;ZXZpbA==\u0007ab\u001b]8;;http://evil.example\u0007c\u001b[2Jd\u009b1Ae\u202ef\r\u0008g"
+const ACTED_ON = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u
+const AT = "2026-01-01T10:20:30.000Z"
+
+const createProject = shareBundle()
+
+const setUp = async () => {
+  const { project, baton, prog, options } = createProject(NEWEST)
+  const write = (path: string, value: unknown) => {
+    const place = join(project, ".opencode", path)
+    mkdirSync(dirname(place), { recursive: true })
+    writeFileSync(place, `${typeof value === "string" ? value : JSON.stringify(value)}\n`)
+  }
+  write("state/handoffs/handoff-1.json", handoffRecord("ses_A", ["ses_B"], { id: "1", goal: EVIL, draft: EVIL }))
+  write("state/handoffs/handoff-2.json", EVIL)
+  const agent = { c2c_session_id: EVIL, opencode_pid: process.pid, agent: { turn_count: 0 } }
+  const focus = { ty: "permission", details: { title: EVIL } }
+  write("state/live/a.json", { event: "state.snapshot", ts: AT, state: { ...agent, tui_focus: focus } })
+  const log = { kind: "log", taskID: "ts-b54507", message: EVIL }
+  write("state/outbox/1767323045000-000000-a.json", { version: 1, createdAt: AT, entry: log })
+  const entry = { ...auditEntry(passRecord(), { at: AT, event: "sent" }), reason: EVIL, originating_agent: EVIL }
+  write(`pass-over-logs/2026-01/session-${entry.root_session_id}-passes.jsonl`, entry)
+  write("baton.json", { [EVIL]: 1, liveState: { writer: [EVIL] } })
+  prog("init")
+  const id = prog("add", EVIL, "-p", "x", "-d", EVIL).stdout.trim()
+  prog("log", id, EVIL)
+  return { project, baton, options, id }
+}
+
+describe("no command prints what a terminal would act on", () => {
+  test.each([
+    [["handoffs"]],
+    [["handoffs", "--draft", "1"]],
+    [["handoffs", "--json"]],
+    [["handoffs", EVIL, "--nonsense"]],
+    [["state"]],
+    [["state", "--json"]],
+    [["passes"]],
+    [["passes", "--json"]],
+    [["outbox"]],
+    [["outbox", "--json"]],
+    [["observe"]],
+    [["observe", "--json"]],
+    [["learned", "list"]],
+    [["doctor"]],
+    [["doctor", "--json"]],
+    [["trust", "writer"]],
+  ])(promised("trust.B1", "baton %j"), async (args) => {
+    const { baton } = await setUp()
+    const { stdout, stderr } = baton(...args)
+    expect(stdout + stderr).not.toMatch(ACTED_ON)
+    expect((stdout + stderr).length).toBeGreaterThan(0)
+    if (args.includes("--json") && args[0] !== "doctor")
+      expect(JSON.stringify(JSON.parse(stdout))).toContain("evil.example")
+  })
+
+  test(
+    promised("trust.B1", "the embedded prog prints texts as they are to a program, and not to a terminal"),
+    async () => {
+      const { project, options, id } = await setUp()
+      const launcher = join(project, ".opencode/baton/bin/prog")
+      const shown = spawnSync(launcher, ["show", id], options).stdout
+      expect(shown).toContain(EVIL)
+      for (const args of ["list", `show ${id}`]) {
+        const { stdout } = spawnSync("script", ["-qec", `'${launcher}' ${args}`, "/dev/null"], options)
+        expect(stdout).toContain(id)
+        expect(stdout.replaceAll("\r\n", "\n")).not.toMatch(ACTED_ON)
+      }
+    },
+  )
+})
