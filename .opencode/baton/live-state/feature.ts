@@ -1,6 +1,7 @@
 import { basename } from "node:path"
 import type { Core } from "../core/core.ts"
 import { withDeadline } from "../host/async.ts"
+import { createConsent } from "../host/consent.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { readC2c } from "./c2c/identity.ts"
@@ -9,7 +10,7 @@ import { type Observed, type RawEvent, readEvent } from "./events.ts"
 import type { StreamLine } from "./protocol.ts"
 import { createPublisher, type Publisher } from "./publisher.ts"
 import { createStatefileWriter, type StateWriter } from "./statefile.ts"
-import { chooseWriter, createStreamWriter, WRITER_VARIABLE } from "./stream-writer.ts"
+import { chooseWriter, createStreamWriter, TRUST_WRITER, WRITER_VARIABLE } from "./stream-writer.ts"
 
 const HEARTBEAT_MS = 10_000
 /** For the last events to be published, and for a foreign writer to end. */
@@ -52,9 +53,15 @@ export const createLiveStateFeature = (
     const chosen = chooseWriter({
       variable: process.env[WRITER_VARIABLE],
       setting: liveState.writer,
+      isAllowed: createConsent(projectRoot).isAllowed,
       c2c: c2c.kind === "session" ? c2c.program : undefined,
     })
     if (chosen.kind === "none") return log.warn("no state writer", { reason: chosen.reason })
+    if (chosen.waiting)
+      log.warn("the project's state writer is not run until you allow it", {
+        writer: chosen.waiting,
+        allow: TRUST_WRITER,
+      })
     const loaded = await services()
     const { state, tasks } = loaded
     const strict = liveState.strict ?? chosen.kind === "foreign"

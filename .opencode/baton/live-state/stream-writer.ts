@@ -1,15 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { describeError, type Log } from "../host/log.ts"
 import type { Argv } from "../host/process.ts"
+import { childEnvironment } from "../host/project.ts"
 import type { StreamLine } from "./protocol.ts"
 import type { StateWriter } from "./statefile.ts"
 
 /** A JSON array of program and arguments; it overrides the settings. */
 export const WRITER_VARIABLE = "BATON_STATE_WRITER"
 
+/** Allows the command of the settings. */
+export const TRUST_WRITER = ".opencode/baton/bin/baton trust writer"
+
 type ChosenWriter =
-  | { readonly kind: "foreign"; readonly argv: Argv }
-  | { readonly kind: "own" }
+  /** `waiting`: the command of the settings, which the person has not allowed. */
+  | { readonly kind: "foreign"; readonly argv: Argv; readonly waiting?: readonly string[] }
+  | { readonly kind: "own"; readonly waiting?: readonly string[] }
   | { readonly kind: "none"; readonly reason: string }
 
 const parseArgv = (text: string): Argv | undefined => {
@@ -24,14 +29,17 @@ const parseArgv = (text: string): Argv | undefined => {
   }
 }
 
-/** Chooses what keeps the state: the program of the variable, of the settings, c2c, else Baton's own statefile. */
+/** Chooses what keeps the state: the program of the variable, of the settings if it is allowed, c2c, else Baton's own statefile. */
 export const chooseWriter = ({
   variable,
   setting,
+  isAllowed,
   c2c,
 }: {
   variable: string | undefined
   setting: readonly string[] | undefined
+  /** Tells whether the person allowed the command of the settings. */
+  isAllowed: (command: readonly string[]) => boolean
   /** Absolute path of c2c, if this OpenCode is one of its sessions; see c2c/identity.ts. */
   c2c: string | undefined
 }): ChosenWriter => {
@@ -42,8 +50,11 @@ export const chooseWriter = ({
     return { kind: "none", reason: `${WRITER_VARIABLE}: ${expected}` }
   }
   const [program, ...args] = setting ?? []
-  if (program !== undefined) return { kind: "foreign", argv: [program, ...args] }
-  return c2c === undefined ? { kind: "own" } : { kind: "foreign", argv: [c2c, "oc-plugin", "stream-write-statefile"] }
+  const waiting = setting === undefined || isAllowed(setting) ? {} : { waiting: setting }
+  if (program !== undefined && waiting.waiting === undefined) return { kind: "foreign", argv: [program, ...args] }
+  return c2c === undefined
+    ? { kind: "own", ...waiting }
+    : { kind: "foreign", argv: [c2c, "oc-plugin", "stream-write-statefile"], ...waiting }
 }
 
 type StreamWriterDeps = {
@@ -122,6 +133,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StateWriter => {
     try {
       started = spawn(file, args, {
         cwd: directory,
+        env: childEnvironment({}),
         stdio: ["pipe", "ignore", "pipe"],
         windowsHide: true,
       })

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
+import { createConsent } from "../../../.opencode/baton/host/consent.ts"
 import { SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { reduceStream, streamLineSchema } from "../live-protocol.ts"
@@ -20,8 +21,10 @@ export const liveFiles = (directory: string): string[] =>
 export const recordingWriter = (file: string, then = ":"): string =>
   JSON.stringify(["/bin/sh", "-c", `while read -r line; do printf '%s\\n' "$line" >> '${file}'; ${then}; done`])
 
-export const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void =>
+export const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void => {
   project.write(SETTINGS_FILE, JSON.stringify({ liveState }))
+  if (liveState.writer) createConsent(project.directory, project.environment).allow(liveState.writer)
+}
 
 /** Stores the project's stream from the next start on. @returns the stream's file */
 export const recordStream = (project: TestProject): string => {

@@ -120,6 +120,7 @@ describe("the statefile", () => {
 
 describe("the writer that is chosen", () => {
   const [c2c, setting] = ["/bin/c2c", ["s", "t"]]
+  const no = (): boolean => false
   test.each([
     [
       { c2c, setting, variable: '["a","b c"]' },
@@ -129,19 +130,29 @@ describe("the writer that is chosen", () => {
       { c2c, setting },
       { kind: "foreign", argv: ["s", "t"] },
     ],
+    [
+      { setting, isAllowed: no },
+      { kind: "own", waiting: ["s", "t"] },
+    ],
+    [
+      { c2c, setting, isAllowed: no },
+      { kind: "foreign", argv: ["/bin/c2c", "oc-plugin", "stream-write-statefile"], waiting: ["s", "t"] },
+    ],
     [{ c2c }, { kind: "foreign", argv: ["/bin/c2c", "oc-plugin", "stream-write-statefile"] }],
     [{}, { kind: "own" }],
   ])(
-    promised("live-state.A2", "is the variable's, the settings', c2c, Baton's own, in this order: %j"),
+    promised(["live-state.A2", "trust.A3"], "is the variable's, the settings' if allowed, c2c, Baton's own: %j"),
     (given, chosen) => {
-      expect(chooseWriter({ variable: undefined, setting: undefined, c2c: undefined, ...given })).toEqual(chosen)
+      expect(
+        chooseWriter({ variable: undefined, setting: undefined, c2c: undefined, isAllowed: () => true, ...given }),
+      ).toEqual(chosen)
     },
   )
 
   test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(
     promised("live-state.A2", "is none for a variable %j, which is refused with what was expected"),
     (variable) =>
-      expect(chooseWriter({ variable, setting: undefined, c2c })).toMatchObject({
+      expect(chooseWriter({ variable, setting: undefined, isAllowed: () => true, c2c })).toMatchObject({
         kind: "none",
         reason: expect.stringContaining("expected a JSON array of program and arguments, received"),
       }),

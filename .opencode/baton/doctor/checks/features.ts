@@ -1,16 +1,17 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
+import { createConsent } from "../../host/consent.ts"
 import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
-import { DEFAULT_SETTINGS, readSettings } from "../../host/settings.ts"
+import { DEFAULT_SETTINGS, readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { readProjectConfig } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
 import { liveFolder } from "../../live-state/statefile.ts"
-import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
+import { chooseWriter, TRUST_WRITER, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
 import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
@@ -56,10 +57,16 @@ const checkWriter = async ({ root, environment }: Context): Promise<Observation>
   const chosen = chooseWriter({
     variable: environment[WRITER_VARIABLE],
     setting: liveState.writer,
+    isAllowed: createConsent(root, environment).isAllowed,
     c2c: c2c.kind === "session" ? c2c.program : undefined,
   })
   if (chosen.kind === "none")
     return warning(`no live state: ${chosen.reason}`, `Set ${WRITER_VARIABLE} to such an array, or unset it.`)
+  if (chosen.waiting)
+    return warning(
+      `the writer ${JSON.stringify(chosen.waiting)} of ${SETTINGS_FILE} is not run until you allow it`,
+      `Look at it, then run: ${TRUST_WRITER}`,
+    )
   const own = "the states are in .opencode/state/live"
   if (chosen.kind === "own")
     return ok(c2c.kind === "own-plugin" ? `${own}; c2c is left to its own plugin, ${c2c.path}` : own)

@@ -1,0 +1,56 @@
+/** Consent of a person, kept outside of all projects: no repository and no agent's editing tool reaches it. */
+import { createHash } from "node:crypto"
+import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { homedir } from "node:os"
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { isNotFound } from "./log.ts"
+import { RefusedFile, readOwnBytes } from "./untrusted.ts"
+
+/** Folder of what Baton keeps for this account. */
+const accountFolder = ({ XDG_STATE_HOME: base = "", HOME: home = homedir() }: NodeJS.ProcessEnv): string =>
+  join(isAbsolute(base) ? base : join(home, ".local", "state"), "baton")
+
+const hash = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex")
+
+/** The content of an argument that names a file of the project: with another one it is another command. */
+const contentOf = (folder: string, argument: string): string | null => {
+  const path = resolve(folder, argument)
+  const way = relative(folder, path)
+  if (way === "" || way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way) || argument.includes("\0"))
+    return null
+  try {
+    return hash(readOwnBytes(path, { isForeign: true }))
+  } catch {
+    // It names no file; a file that cannot be read cannot be run.
+    return null
+  }
+}
+
+/** A person's consent to run commands that a project's files name. */
+export const createConsent = (projectRoot: string, environment: NodeJS.ProcessEnv = process.env) => {
+  const recordOf = (command: readonly string[]): string => {
+    const folder = realpathSync(projectRoot)
+    const contents = command.map((argument) => contentOf(folder, argument))
+    return join(accountFolder(environment), "allowed", hash(JSON.stringify([folder, command, contents])))
+  }
+  return {
+    /** Tells whether the person allowed this very command for this folder. */
+    isAllowed: (command: readonly string[]): boolean => {
+      try {
+        return readOwnBytes(recordOf(command)).length > 0
+      } catch (error) {
+        if (isNotFound(error) || error instanceof RefusedFile) return false
+        throw error
+      }
+    },
+    /** @throws the file system's own error */
+    allow: (command: readonly string[]): void => {
+      const path = recordOf(command)
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      const about = { folder: projectRoot, command, at: new Date().toISOString() }
+      writeFileSync(path, `${JSON.stringify(about)}\n`, { mode: 0o600 })
+    },
+    /** @throws the file system's own error */
+    revoke: (command: readonly string[]): void => rmSync(recordOf(command), { force: true }),
+  }
+}

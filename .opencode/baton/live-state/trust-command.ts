@@ -1,0 +1,32 @@
+/** `baton trust writer`. Exits with 0, with 1 when there is no writer to allow, with 2 for a wrong command line. */
+import { resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { complain, print, runCommand } from "../host/cli.ts"
+import { createConsent } from "../host/consent.ts"
+import { nearestProject } from "../host/project.ts"
+import { readSettings, SETTINGS_FILE } from "../host/settings.ts"
+
+const FAILED_EXIT_CODE = 1
+
+const parse = (args: readonly string[], here: string) => {
+  const options = { revoke: { type: "boolean", default: false } } as const
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
+  const [directory, ...rest] = positionals
+  if (rest.length > 0) throw new Error(`expected one project folder, received ${positionals.length}`)
+  return { revoke: values.revoke, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+}
+
+const run = async ({ revoke, root }: ReturnType<typeof parse>): Promise<number> => {
+  const { writer } = (await readSettings(root)).settings.liveState
+  if (writer === undefined) {
+    complain(`trust: there is no liveState.writer in ${root}/${SETTINGS_FILE}`)
+    return FAILED_EXIT_CODE
+  }
+  const consent = createConsent(root)
+  if (revoke) consent.revoke(writer)
+  else consent.allow(writer)
+  print(`${revoke ? "Not allowed" : "Allowed"} in ${root}, from OpenCode's next start on: ${JSON.stringify(writer)}`)
+  return 0
+}
+
+await runCommand({ name: "trust", parse, run })

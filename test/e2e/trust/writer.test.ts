@@ -1,0 +1,76 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { BOTH_ENDS, closeTaskProjects, openTaskProject, type TaskProject } from "../../support/index.ts"
+import { liveFiles } from "../../support/opencode/live-stream.ts"
+import { runProgram } from "../../support/opencode/opencode-run.ts"
+import { runWell } from "../sessions.ts"
+
+closeTaskProjects()
+
+const NOT_RUN = "the project's state writer is not run until you allow it"
+
+/** A repository whose settings name a writer, and what shows that it ran. */
+const withWriter = async (binary: (typeof BOTH_ENDS)[number], options: Parameters<typeof openTaskProject>[2] = {}) => {
+  const writer = (task: TaskProject) => `echo ran >> '${join(task.project.home, "writer-ran")}'; cat > /dev/null\n`
+  const task: TaskProject = await openTaskProject(binary, () => ({ text: "Done." }), options)
+  task.project.write("writer.sh", writer(task))
+  task.project.write(".opencode/baton.json", JSON.stringify({ liveState: { writer: ["sh", "writer.sh"] } }))
+  const ran = join(task.project.home, "writer-ran")
+  const baton = (...args: string[]) => {
+    const launcher = join(task.project.directory, ".opencode/baton/bin/baton")
+    return runProgram([launcher, ...args], { project: task.project, environment: { BATON_OPENCODE: binary.path } })
+  }
+  return { task, ran, baton }
+}
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(
+    promised("trust.A3", "a writer that came with the repository runs when it was allowed, and not before"),
+    async () => {
+      const { task, ran, baton } = await withWriter(binary)
+      const { project } = task
+      await runWell(task, task.message)
+      expect(existsSync(ran)).toBe(false)
+      expect(liveFiles(project.directory)).toHaveLength(1)
+      expect(project.batonLog().filter((line) => line.includes(NOT_RUN))).toHaveLength(1)
+      expect((await baton("doctor")).stdout).toMatch(
+        /warning +live-state +the writer \["sh","writer.sh"\] .* is not run until/,
+      )
+
+      expect(await baton("trust", "writer")).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining("Allowed in"),
+      })
+      await runWell(task, task.message)
+      expect(readFileSync(ran, "utf8")).toBe("ran\n")
+
+      rmSync(ran)
+      writeFileSync(join(project.directory, "writer.sh"), `echo pulled >> '${ran}'\n`)
+      await runWell(task, task.message)
+      expect(existsSync(ran)).toBe(false)
+    },
+  )
+
+  test(
+    promised("trust.A3", "with a global Baton, OpenCode's switch keeps out the project's settings and prompts"),
+    async () => {
+      const { task, ran, baton } = await withWriter(binary, { bundle: "project-and-global" })
+      expect((await baton("trust", "writer")).exitCode).toBe(0)
+      task.project.write(
+        "prompts/worker.md",
+        "<!-- baton: -->\n# Worker\n<!-- baton:protocol -->\nOWNED\n<!-- /baton:protocol -->\n",
+      )
+      const environment = { OPENCODE_DISABLE_PROJECT_CONFIG: "1" }
+      // OpenCode reads the model from the project's own configuration otherwise.
+      const config = readFileSync(join(task.project.directory, "opencode.json"), "utf8")
+      writeFileSync(join(task.project.home, ".config/opencode/opencode.json"), config)
+      await runWell(task, task.message, { environment })
+      expect(existsSync(ran)).toBe(false)
+      const [first] = task.model.received("turn")
+      expect(first?.conversation).toContain(task.taskID)
+      expect(first?.conversation).not.toContain("OWNED")
+    },
+  )
+})
