@@ -314,7 +314,7 @@ export const createHandoffFeature = (
       now,
       random: () => randomBytes(3).toString("hex"),
     }),
-    readSession: createReadSession({ sessions, records: records.list, isSameTask, log, startDeadline }),
+    readSession: createReadSession({ sessions, records: records.list, isSameTask, run, log, startDeadline }),
     userMessage: injection.userMessage,
     isPending: injection.isPending,
     forget: injection.forget,

@@ -1,45 +1,43 @@
 import { type Log, truncate } from "../host/log.ts"
+import { type RunProcess, runScript } from "../host/process.ts"
+import { bundleRoot } from "../host/project.ts"
 import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
 import type { ToolDetail } from "./tools.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
 
+class UnreadableSession extends Error {
+  override readonly name = "UnreadableSession"
+}
+
 /** Finds the first match in a line: its start, or -1. */
 type LineSearch = (line: string) => number
 
 type ParsedSearch =
-  | { readonly kind: "search"; readonly find: LineSearch }
+  | { readonly kind: "text"; readonly find: LineSearch }
+  | { readonly kind: "pattern"; readonly pattern: string; readonly flags: string }
   | { readonly kind: "invalid"; readonly reason: string }
 
 const SLASHED = /^\/(.+)\/([imsu]*)$/s
 const MAX_PATTERN_CHARACTERS = 500
 /** A pattern searches at most this much of a line. */
 const MAX_SEARCHED_LINE = 2_000
-/** A repetition inside a repeated group, or a back-reference: with either, a regular expression may run without end. */
-const RUNAWAY =
-  /\([^()]*(?:[+*]|\{\d+,\d*\})[^()]*\)\s*(?:[+*]|\{\d+,?\d*\})|\([^()]*\|[^()]*\)\s*(?:[+*]|\{\d+,)|\\[1-9]|\\k</
 
 /** `/pattern/i` is a regular expression; anything else is plain text, matched regardless of case. */
 export const parseSearch = (search: string): ParsedSearch => {
   const [, pattern, flags = ""] = SLASHED.exec(search) ?? []
   if (pattern === undefined) {
     const wanted = search.toLowerCase()
-    return { kind: "search", find: (line) => line.toLowerCase().indexOf(wanted) }
+    return { kind: "text", find: (line) => line.toLowerCase().indexOf(wanted) }
   }
   if (pattern.length > MAX_PATTERN_CHARACTERS)
     return {
       kind: "invalid",
       reason: `the pattern has ${pattern.length} characters, more than ${MAX_PATTERN_CHARACTERS}`,
     }
-  if (RUNAWAY.test(pattern) || /\)\s*[+*{][^)]*\)\s*[+*{]/.test(pattern))
-    return {
-      kind: "invalid",
-      reason:
-        "a repeated group with a repetition or a choice in it, or a back-reference, may never end; use a plain text or a simpler pattern",
-    }
   try {
-    const expression = new RegExp(pattern, flags)
-    return { kind: "search", find: (line) => line.slice(0, MAX_SEARCHED_LINE).search(expression) }
+    new RegExp(pattern, flags)
+    return { kind: "pattern", pattern, flags }
   } catch (error) {
     return {
       kind: "invalid",
@@ -48,10 +46,44 @@ export const parseSearch = (search: string): ParsedSearch => {
   }
 }
 
+/** Reads a pattern and lines, and prints the place of the first match in each. */
+const MATCH = `let text = ""
+process.stdin.setEncoding("utf8").on("data", (part) => { text += part }).on("end", () => {
+  const { pattern, flags, lines } = JSON.parse(text)
+  const expression = new RegExp(pattern, flags)
+  process.stdout.write(JSON.stringify(lines.map((line) => line.search(expression))))
+})`
+const PATTERN_DEADLINE_MS = 1_000
+
+/**
+ * Matches a pattern in a process of its own, which can be ended: a regular expression may run without end, and Bun ends no
+ * thread that runs one.
+ *
+ * @throws UnreadableSession when it takes longer than a second
+ */
+const matchLines = async (
+  run: RunProcess,
+  { pattern, flags }: Extract<ParsedSearch, { kind: "pattern" }>,
+  lines: readonly string[],
+): Promise<LineSearch> => {
+  const wanted = [...new Set(lines.map((line) => line.slice(0, MAX_SEARCHED_LINE)))]
+  const stdin = JSON.stringify({ pattern, flags, lines: wanted })
+  const outcome = await runScript(run, MATCH, { cwd: bundleRoot, deadlineMs: PATTERN_DEADLINE_MS, stdin })
+  if (outcome.kind === "timed-out")
+    throw new UnreadableSession(
+      `the pattern took longer than ${PATTERN_DEADLINE_MS} ms; use a plain text or a simpler one`,
+    )
+  const places: unknown = outcome.kind === "exited" && outcome.exitCode === 0 ? JSON.parse(outcome.stdout) : undefined
+  if (!Array.isArray(places)) throw new UnreadableSession("patterns cannot be matched here; use a plain text")
+  const found = new Map(wanted.map((line, index) => [line, Number(places[index])]))
+  return (line) => found.get(line.slice(0, MAX_SEARCHED_LINE)) ?? -1
+}
+
 const CONTEXT_LINES = 2
 const MAX_MATCHES = 40
 const LINE_CHARACTERS = 400
-const SEARCH_PAGE_MESSAGES = 100
+/** Each page of a pattern costs a process. */
+const SEARCH_PAGE_MESSAGES = { text: 100, pattern: 500 }
 
 const cutLine = (line: string, at: number): string => {
   if (line.length <= LINE_CHARACTERS) return line
@@ -64,9 +96,7 @@ const cutLine = (line: string, at: number): string => {
 type Match = { readonly messageID: string; readonly heading: string; readonly lines: readonly string[] }
 
 /** The matching lines of one message with the lines around them; overlapping ones are shown once. */
-const matchesIn = (message: StoredMessage, find: LineSearch, detail: ToolDetail): Match[] => {
-  const text = renderMessage(message, detail)
-  if (text === undefined) return []
+const matchesIn = (messageID: string, text: string, find: LineSearch): Match[] => {
   const [heading = "", ...lines] = text.split("\n")
   const matches: Match[] = []
   let shownTo = -1
@@ -80,7 +110,7 @@ const matchesIn = (message: StoredMessage, find: LineSearch, detail: ToolDetail)
       const isMatch = from + offset === index
       return `${isMatch ? "> " : "  "}${cutLine(each, isMatch ? at : 0)}`
     })
-    matches.push({ messageID: message.info.id, heading, lines: around })
+    matches.push({ messageID, heading, lines: around })
   }
   return matches
 }
@@ -106,15 +136,28 @@ type SearchResult =
 const searchSession = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
-  { find, detail, isOver }: { find: LineSearch; detail: ToolDetail; isOver: () => boolean },
+  {
+    prepare,
+    size,
+    detail,
+    isOver,
+  }: {
+    prepare: (lines: readonly string[]) => Promise<LineSearch>
+    /** Messages of a page. */
+    size: number
+    detail: ToolDetail
+    isOver: () => boolean
+  },
 ): Promise<SearchResult> => {
   const matches: Match[] = []
   let searched = 0
   let isWhole = false
-  for await (const answer of messagePages(sessions, sessionID, { size: SEARCH_PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size, isOver })) {
     if (answer.kind === "failed") return answer
     const { messages, isOldest } = answer.value
-    for (const message of messages.toReversed()) matches.push(...matchesIn(message, find, detail).toReversed())
+    const texts = messages.map((message) => ({ id: message.info.id, text: renderMessage(message, detail) ?? "" }))
+    const find = await prepare(texts.flatMap(({ text }) => text.split("\n")))
+    for (const { id, text } of texts.toReversed()) matches.push(...matchesIn(id, text, find).toReversed())
     searched += messages.length
     isWhole = isOldest
     if (matches.length >= MAX_MATCHES) break
@@ -146,6 +189,7 @@ type ReadSessionDeps = {
   sessions: Pick<Sessions, "info" | "messages">
   records: ChainDeps["records"]
   isSameTask: (sessionID: string, other: string) => Promise<boolean>
+  run: RunProcess
   log: Pick<Log, "info">
   /** Starts the deadline of one call. @returns a function that tells whether it has passed */
   startDeadline: () => () => boolean
@@ -155,10 +199,6 @@ const SESSION_ID = /^ses_[A-Za-z0-9]{1,64}$/
 const PAGE_MESSAGES = 200
 
 type Page = { messages: readonly StoredMessage[]; hasOlder: boolean }
-
-class UnreadableSession extends Error {
-  override readonly name = "UnreadableSession"
-}
 
 const unwrap = <T>(answer: Result<T>): T => {
   if (answer.kind === "ok") return answer.value
@@ -201,7 +241,7 @@ const clampLimit = (limit: number | undefined): number =>
   Math.min(Math.max(Math.trunc(limit ?? DEFAULT_LIMIT) || DEFAULT_LIMIT, 1), MAX_LIMIT)
 
 /** The tool read_session. It does not throw when a session cannot be read: the answer gives the reason. */
-export const createReadSession = ({ sessions, records, isSameTask, log, startDeadline }: ReadSessionDeps) => {
+export const createReadSession = ({ sessions, records, isSameTask, run, log, startDeadline }: ReadSessionDeps) => {
   const read = async (reader: string, request: ReadRequest): Promise<ReadResult> => {
     const { sessionID, before, search, tools: detail = "titles" } = request
     if (!SESSION_ID.test(sessionID)) throw new UnreadableSession("this is no session id; one looks like ses_01jxyz…")
@@ -221,7 +261,14 @@ export const createReadSession = ({ sessions, records, isSameTask, log, startDea
       const parsed = parseSearch(search)
       if (parsed.kind === "invalid")
         throw new UnreadableSession(`search ${JSON.stringify(search)} is refused: ${parsed.reason}`)
-      const found = await searchSession(sessions, sessionID, { find: parsed.find, detail, isOver })
+      const prepare = async (lines: readonly string[]): Promise<LineSearch> =>
+        parsed.kind === "text" ? parsed.find : matchLines(run, parsed, lines)
+      const found = await searchSession(sessions, sessionID, {
+        prepare,
+        size: SEARCH_PAGE_MESSAGES[parsed.kind],
+        detail,
+        isOver,
+      })
       if (found.kind === "failed") throw new UnreadableSession(found.reason)
       return { title, output: `${notice}${found.text}` }
     }

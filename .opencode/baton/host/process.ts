@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import { constants } from "node:fs"
 import { access, stat } from "node:fs/promises"
-import { constants as system } from "node:os"
+import { devNull, constants as system } from "node:os"
 import { delimiter, isAbsolute, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
@@ -222,6 +222,17 @@ const createShellRunner =
         return { kind: "not-started", cause: `${argv[0]} in ${cwd}: ${describeError(ended.error)}` }
     }
   }
+
+/** Runs a text of JavaScript in a process of its own, by the program that this one runs on; the project sets nothing up for it. */
+export const runScript = (
+  run: RunProcess,
+  source: string,
+  options: Omit<RunOptions, "env">,
+): Promise<ProcessOutcome> => {
+  const settings = process.versions.bun === undefined ? [] : ["--no-env-file", `--config=${devNull}`]
+  const env = { BUN_BE_BUN: "1", ELECTRON_RUN_AS_NODE: "1" }
+  return run([process.execPath, ...settings, "-e", source], { ...options, env })
+}
 
 type ProcessRunnerDeps = {
   /** Bun's `$` as OpenCode hands it to a plugin; undefined on Node (OpenCode Desktop). */

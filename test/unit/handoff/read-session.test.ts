@@ -1,8 +1,11 @@
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
 import { createReadSession, parseSearch, type ReadRequest } from "../../../.opencode/baton/handoff/read-session.ts"
+import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
@@ -15,6 +18,7 @@ const conversation = (count: number) =>
       : assistantMessage(`Answer ${index}.`, {}, { id: `msg_${index}` }),
   )
 
+const run = createProcessRunner({ shell: undefined })
 const READER = "ses_reader"
 const OLD = "ses_old"
 
@@ -24,6 +28,8 @@ const setUp = ({
   others = {} as Record<string, FakeSession>,
   cursors = true,
   isSameTask = false,
+  /** A busy machine takes its time to start a program. */
+  patience = 30,
 } = {}) => {
   const sessions = new Map(Object.entries({ [READER]: { messages: [] }, [OLD]: { messages }, ...others }))
   const fake = createFakeSessions(sessions, { cursors })
@@ -31,6 +37,7 @@ const setUp = ({
     isSameTask: async () => isSameTask,
     sessions: fake,
     records: async () => records,
+    run: (argv, options) => run(argv, { ...options, deadlineMs: options.deadlineMs * patience }),
     log: createRecordedLog(),
     startDeadline: () => () => false,
   })
@@ -158,13 +165,50 @@ describe("read_session", () => {
   })
 })
 
-test(promised(["handoff.D3", "handoff.E2"], "a search pattern that is broken or may never end is refused"), () => {
-  for (const pattern of ["/(a+)+$/", "/(a|a)*b/", "/(\\w+\\s?)*$/", "/([a-z]+)*x/", "/(.)\\1/", "/((a)+b?)+/"])
-    expect(parseSearch(pattern).kind, pattern).toBe("invalid")
-  for (const pattern of ["/foo.*bar/i", "/^\\[Tool: (bash|edit)\\]/", "/a{2,3}/", "/(?:foo|bar) baz/"])
-    expect(parseSearch(pattern).kind, pattern).toBe("search")
-  const reason = expect.stringContaining("no regular expression")
-  expect(parseSearch("/(/")).toMatchObject({ kind: "invalid", reason })
-  const plain = parseSearch("a/b(c")
-  expect(plain.kind === "search" && plain.find("xxA/B(C")).toBe(2)
+test(
+  promised(["handoff.D3", "handoff.E2"], "a search pattern that is broken is refused, and a plain text is none"),
+  () => {
+    const reason = expect.stringContaining("no regular expression")
+    expect(parseSearch("/(/")).toMatchObject({ kind: "invalid", reason })
+    expect(parseSearch(`/${"a".repeat(501)}/`)).toMatchObject({ kind: "invalid" })
+    const plain = parseSearch("a/b(c")
+    expect(plain.kind === "text" && plain.find("xxA/B(C")).toBe(2)
+  },
+)
+
+describe("a pattern", () => {
+  const LINE = `${"a".repeat(1_990)}!`
+  /** Counts the turns of this thread while a search runs. */
+  const search = async (pattern: string) => {
+    const { ask } = setUp({ messages: [userMessage([textPart(LINE)], "msg_0")], patience: 1 })
+    let turns = 0
+    const timer = setInterval(() => turns++, 20)
+    const { output } = await ask({ search: pattern })
+    clearInterval(timer)
+    return { output, turns }
+  }
+
+  test.each(["/.*.*.*.*=/", "/a*a*a*a*a*b/", "/([^)]+)+\\(/", "/(a?){40}b/", "/(a+)+$/", "/(a|a)*b/", "/(.*)*\\1=/"])(
+    promised(["handoff.E2", "trust.B1"], "that may never end holds up neither this thread nor the tool: %s"),
+    async (pattern) => {
+      const { output, turns } = await search(pattern)
+      expect(output).toMatch(/the pattern took longer than 1000 ms|0 matches/)
+      expect(turns).toBeGreaterThan(0)
+    },
+  )
+
+  test(promised(["handoff.E2", "trust.B1"], "of any form has an answer"), async () => {
+    const atom = fc.constantFrom("a", ".", "\\w", "[^)]", "b", "^", "$", "\\1", "(?=a)", "é")
+    const repeated = (inner: fc.Arbitrary<string>) =>
+      fc.tuple(inner, fc.constantFrom("", "*", "+", "?", "{2,}", "{1,30}", "*?")).map((parts) => parts.join(""))
+    const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
+      part: fc.oneof({ maxDepth: 3 }, atom, repeated(atom), repeated(tie("pattern").map((inner) => `(${inner})`))),
+      pattern: fc.array(tie("part"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("")),
+    }))
+    const property = fc.asyncProperty(pattern, async (text) => {
+      const { output } = await search(`/${text}/`)
+      expect(output).toMatch(/match|took longer than 1000 ms|no regular expression/)
+    })
+    await fc.assert(property, { numRuns: runs(8) })
+  })
 })
