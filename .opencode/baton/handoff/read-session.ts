@@ -51,7 +51,7 @@ const MATCH = `let text = ""
 process.stdin.setEncoding("utf8").on("data", (part) => { text += part }).on("end", () => {
   const { pattern, flags, lines } = JSON.parse(text)
   const expression = new RegExp(pattern, flags)
-  process.stdout.write(JSON.stringify(lines.map((line) => line.search(expression))))
+  console.log(JSON.stringify(lines.map((line) => line.search(expression))))
 })`
 const PATTERN_DEADLINE_MS = 1_000
 
