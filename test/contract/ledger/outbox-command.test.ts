@@ -187,8 +187,13 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(listed.status).toBe(0)
     for (const name of ["binary", "version"])
       expect(listed.stdout).toContain(`${name}\n  parked: no outbox record of version 1`)
-    for (const name of ["folder\n  parked", "link\n  parked", "pipe\n  parked", "000000-pipe\n  waiting"])
-      expect(listed.stdout).toContain(`${name}: it is not a regular file`)
+    for (const told of [
+      "folder\n  parked: it is a folder, not a file",
+      "link\n  parked: it is a link",
+      "pipe\n  parked: it is not a regular file",
+      "000000-pipe\n  waiting: it is not a regular file",
+    ])
+      expect(listed.stdout).toContain(told)
     expect(listed.stdout).not.toMatch(/secret|[^\P{Cc}\n]/u)
 
     const unread = "outbox: link is no record that can be read, and stays parked\n"
