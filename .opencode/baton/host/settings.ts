@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises"
-import { join } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
+import { ownOrShared } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import { isRecord } from "./sessions.ts"
 
@@ -109,9 +109,9 @@ const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => 
   return kept
 }
 
-/** @param projectRoot absolute path of the folder that holds `.opencode` */
-export const readSettings = async (projectRoot: string): Promise<SettingsRead> => {
-  const path = join(projectRoot, SETTINGS_FILE)
+/** @param projectRoot absolute path of the folder that holds `.opencode` @param folder see ownOrShared */
+export const readSettings = async (projectRoot: string, folder?: string): Promise<SettingsRead> => {
+  const path = ownOrShared(projectRoot, SETTINGS_FILE, folder)
   let text: string
   try {
     text = await readFile(path, "utf8")

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { passesCheck } from "../../../.opencode/baton/doctor/checks/features.ts"
+import { findServing } from "../../../.opencode/baton/doctor/serving.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
@@ -21,7 +22,8 @@ const setUp = () => {
   gitIn(root, "add", "a.txt")
   gitIn(root, "commit", "-q", "-m", "start")
   const run = createProcessRunner({ shell: undefined })
-  const examine = () => passesCheck.run({ root, home: root, environment: {}, scratch: root, run })
+  const context = { root, home: root, environment: {}, scratch: root, run }
+  const examine = async () => passesCheck.run({ ...context, serving: await findServing(context) })
   /** Starts a pass in a process and kills it at this step, as a crash would. */
   const cutOffAt = async (step: string): Promise<void> => {
     const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
