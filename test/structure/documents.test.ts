@@ -9,7 +9,7 @@ import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
 const folders = ["docs", "prompts"].flatMap((folder) => sourceFiles(folder, ".md"))
-const documents = ["README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md", ...folders]
+const documents = ["README.md", "AGENTS.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md", ...folders]
 const LINK = /\]\(([^)#\s]+)(?:#[^)]*)?\)/g
 
 describe("the documents", () => {
