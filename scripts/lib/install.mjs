@@ -30,7 +30,7 @@ import {
 /** @typedef {import("./install-plan.mjs").Mode} Mode */
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
 /** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean }} Order */
-/** @typedef {Order & { plan: Plan, source: string, project: string, version: string, choices: Choices | undefined }} Work */
+/** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 /**
  * @typedef {object} Face what differs between scripts/install and the package's command
@@ -341,7 +341,7 @@ const main = async (args) => {
       process.exit(130)
     })
   }
-  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version, choices })
+  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version })
 }
 
 // With `head` the pipe closes early; the work must go on.

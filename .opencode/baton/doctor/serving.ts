@@ -88,7 +88,7 @@ export const findEntry = async (context: Context): Promise<string | undefined> =
   return ENTRY.exec(texts.join("\n").replaceAll(/^\s*\/\/.*$/gm, ""))?.[1]
 }
 
-/** Where OpenCode keeps a plugin that it has fetched from npm: 1.18 a folder for each entry, 1.2.15 one for all. */
+/** The package in the cache of OpenCode, which keeps a folder for each entry on 1.18 and one for all on 1.2.15. */
 const findCached = ({ environment, home }: Context, entry: string): string | undefined => {
   const cache = join(environment.XDG_CACHE_HOME || join(home, ".cache"), "opencode")
   const entries = [entry, `${PACKAGE}@latest`]

@@ -77,7 +77,7 @@ describe("init", () => {
     baton("uninstall")
     expect(snapshotTree(checkout.project)).toEqual(before)
     rmSync(join(checkout.project, SETTINGS))
-    baton("init", "--no-auto-task")
+    expect(baton("init", "--no-auto-task").stdout).toContain('  .opencode/baton/bin/prog add "TITLE" prints an ID')
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
   })
 

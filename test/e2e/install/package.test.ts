@@ -17,11 +17,11 @@ closeTaskProjects()
 removePackage()
 
 /** Runs the package's command in the project, with its home. */
-const baton = ({ project }: TaskProject, ...args: string[]) => {
+const baton = ({ project, binary }: TaskProject, ...args: string[]) => {
   const { directory, environment } = project
   return runScript([process.execPath, join(project.home, "package/scripts/lib/cli.mjs"), ...args], {
     cwd: directory,
-    env: environment,
+    env: { ...environment, BATON_OPENCODE: binary.path },
   })
 }
 
