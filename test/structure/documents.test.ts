@@ -28,6 +28,19 @@ describe("the documents", () => {
     expect(at("./scripts/install")).toBeLessThan(30)
   })
 
+  test(
+    promised(["package.A1", "package.A7"], "README's first screen has the one command, and where the 1.x line is"),
+    () => {
+      const lines = read("README.md").split("\n").slice(0, 25).join("\n")
+      for (const part of [
+        "npx baton-opencode init",
+        "OpenCode 2 loads no plugin of this kind",
+        "npm install -g opencode-ai@1",
+      ])
+        expect(lines).toContain(part)
+    },
+  )
+
   test.each([
     ["docs/learning.md", "baton learned"],
     ["README.md", "## Session learning"],
