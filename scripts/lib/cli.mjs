@@ -84,6 +84,9 @@ const nextSteps = ({ project, isGlobal, plan }) => {
 /** @param {string} command @param {string[]} args @returns {Promise<number>} the exit code */
 const install = async (command, args) => {
   const advice = command === "uninstall" ? [] : adviseOnOpenCode()
+  const advise = async () => {
+    for (const line of (await advice).splice(0)) console.log(line)
+  }
   const own = ["--no-auto-task", "--no-pass-over"]
   const given = { autoTask: !args.includes("--no-auto-task"), passOver: !args.includes("--no-pass-over") }
   const rest = args.filter((argument) => command !== "init" || !own.includes(argument))
@@ -91,9 +94,12 @@ const install = async (command, args) => {
   const exitCode = await runInstaller([...(INSTALLER.get(command) ?? []), ...rest, ...(isPlaced ? [] : ["."])], {
     command: `npx baton-opencode ${command}`,
     choose: (isAsking) => choose(given, isAsking),
-    next: nextSteps,
+    next: async (work) => {
+      await advise()
+      return nextSteps(work)
+    },
   })
-  for (const line of await advice) console.log(line)
+  await advise()
   return exitCode
 }
 

@@ -89,7 +89,8 @@ describe("init", () => {
         const { exitCode, stdout } = baton(name)
         expect(exitCode).toBe(0)
         expect(stdout).toContain(`${join(programs, "opencode")} is ${version}`)
-        expect(stdout).toContain("npm install -g opencode-ai@1")
+        expect(stdout.split("npm install -g opencode-ai@1"), "told once").toHaveLength(2)
+        if (name === "init") expect(stdout.indexOf("Next:")).toBeGreaterThan(stdout.indexOf(version))
       }
     },
   )
