@@ -35,25 +35,22 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     return { states, page }
   }
 
-  test(
-    promised("live-state.C2", "gives the page and its files to this machine, and nothing to anybody else"),
-    async () => {
-      const { page } = await setUp()
-      const whole = await ask(page.port)
-      expect(whole.status).toBe(200)
-      expect(whole.headers["content-security-policy"]).toContain("default-src 'none'")
-      expect(whole.headers["access-control-allow-origin"]).toBeUndefined()
-      for (const [, path] of whole.body.matchAll(/(?:src|href)="(\/[^"]+)"/g))
-        expect((await ask(page.port, { path: path ?? "" })).status, path).toBe(200)
-      const statusOf = async (options: Parameters<typeof ask>[1]) => (await ask(page.port, options)).status
-      expect(await statusOf({ headers: { host: "evil.example" } })).toBe(421)
-      expect(await statusOf({ headers: { host: "evil.example" }, path: "/events" })).toBe(421)
-      expect(await statusOf({ method: "POST" })).toBe(405)
-      expect(await statusOf({ method: "DELETE", path: "/events" })).toBe(405)
-      expect(await statusOf({ path: "/../../../etc/passwd" })).toBe(404)
-      expect(await statusOf({ headers: { "sec-fetch-site": "cross-site" }, path: "/events" })).toBe(403)
-    },
-  )
+  test(promised("live-state.C2", "gives the page and its files to this machine, nothing to anybody else"), async () => {
+    const { page } = await setUp()
+    const whole = await ask(page.port)
+    expect(whole.status).toBe(200)
+    expect(whole.headers["content-security-policy"]).toContain("default-src 'none'")
+    expect(whole.headers["access-control-allow-origin"]).toBeUndefined()
+    for (const [, path] of whole.body.matchAll(/(?:src|href)="(\/[^"]+)"/g))
+      expect((await ask(page.port, { path: path ?? "" })).status, path).toBe(200)
+    const statusOf = async (options: Parameters<typeof ask>[1]) => (await ask(page.port, options)).status
+    expect(await statusOf({ headers: { host: "evil.example" } })).toBe(421)
+    expect(await statusOf({ headers: { host: "evil.example" }, path: "/events" })).toBe(421)
+    expect(await statusOf({ method: "POST" })).toBe(405)
+    expect(await statusOf({ method: "DELETE", path: "/events" })).toBe(405)
+    expect(await statusOf({ path: "/../../../etc/passwd" })).toBe(404)
+    expect(await statusOf({ headers: { "sec-fetch-site": "cross-site" }, path: "/events" })).toBe(403)
+  })
 
   test(promised("live-state.C2", "tells what changes, and a page opened late what went on before"), async () => {
     const { states, page } = await setUp()
@@ -148,19 +145,16 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
   })
 })
 
-test(
-  promised("live-state.C2", "the server runs on Node alone, sees agents begin, and ends when asked to"),
-  async () => {
-    const states = createStatefileFolder()
-    const page = await servePage({ roots: [states.project], port: 0, say: () => {} })
-    try {
-      const client = await listenToEvents(page.url)
-      states.write("one")
-      await client.agents((agents) => agents.some(({ name, project }) => name === "one" && typeof project === "string"))
-      client.close()
-    } finally {
-      await page.close()
-    }
-    await expect(ask(Number(new URL(page.url).port))).rejects.toThrow("ECONNREFUSED")
-  },
-)
+test(promised("live-state.C2", "the server runs on Node alone, sees agents begin, ends when asked to"), async () => {
+  const states = createStatefileFolder()
+  const page = await servePage({ roots: [states.project], port: 0, say: () => {} })
+  try {
+    const client = await listenToEvents(page.url)
+    states.write("one")
+    await client.agents((agents) => agents.some(({ name, project }) => name === "one" && typeof project === "string"))
+    client.close()
+  } finally {
+    await page.close()
+  }
+  await expect(ask(Number(new URL(page.url).port))).rejects.toThrow("ECONNREFUSED")
+})

@@ -226,32 +226,29 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
-    promised("live-state.A2", "the task that a later message sets is shown while the model thinks about its answer"),
-    async () => {
-      const OTHER = "ts-0ddba11"
-      const thought = [createDeferred<void>(), createDeferred<void>()] as const
-      const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
-        if (conversation.includes("Task: ")) await thought[conversation.includes(OTHER) ? 1 : 0].promise
-        return { text: "Done." }
-      })
-      const shown = () => liveState(project.directory)
-      try {
-        await say("Hello.")
-        expect((await eventually("the statefile", shown)).extensions.task).toBeNull()
-        const session = await createSession({ client })
-        for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
-          const answered = say(text, session)
-          answered.catch(() => {})
-          await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
-          thought[index].resolve()
-          await answered
-        }
-      } finally {
-        for (const each of thought) each.resolve()
+  test(promised("live-state.A2", "a later message's task is shown while the model thinks about it"), async () => {
+    const OTHER = "ts-0ddba11"
+    const thought = [createDeferred<void>(), createDeferred<void>()] as const
+    const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
+      if (conversation.includes("Task: ")) await thought[conversation.includes(OTHER) ? 1 : 0].promise
+      return { text: "Done." }
+    })
+    const shown = () => liveState(project.directory)
+    try {
+      await say("Hello.")
+      expect((await eventually("the statefile", shown)).extensions.task).toBeNull()
+      const session = await createSession({ client })
+      for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
+        const answered = say(text, session)
+        answered.catch(() => {})
+        await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
+        thought[index].resolve()
+        await answered
       }
-    },
-  )
+    } finally {
+      for (const each of thought) each.resolve()
+    }
+  })
 
   test(
     promised(
@@ -291,7 +288,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised(["live-state.A2", "live-state.D2"], "a directory whose plugins start anew keeps one statefile"),
+    promised(["live-state.A2", "live-state.D2"], "a directory whose plugins start anew has one statefile"),
     async () => {
       const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
       const shownAfter = async (text: string): Promise<void> => {

@@ -158,32 +158,29 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
-    promised(["pass-over.A1", "pass-over.G1"], "a Claude that thinks passes work over, and each of the two goes on"),
-    async () => {
-      const proxy = await startProviderProxy()
-      const task = await openSharedPasses(binary, {
-        root: [thinking(passOver({ subagent: "general", objective: "LOOK-IT up" })), thinking({ text: "Done." })],
-        agents: { "LOOK-IT": [thinking(bash("cat src/a.ts")), thinking(returns({ summary: "a is 1." }))] },
-        config: anthropic(proxy, 100_000),
-      })
-      proxy.target = task.model.url
-      const session = await task.say(START)
-      await task.say("And now?", session)
+  test(promised(["pass-over.A1", "pass-over.G1"], "a thinking Claude passes work over, and both go on"), async () => {
+    const proxy = await startProviderProxy()
+    const task = await openSharedPasses(binary, {
+      root: [thinking(passOver({ subagent: "general", objective: "LOOK-IT up" })), thinking({ text: "Done." })],
+      agents: { "LOOK-IT": [thinking(bash("cat src/a.ts")), thinking(returns({ summary: "a is 1." }))] },
+      config: anthropic(proxy, 100_000),
+    })
+    proxy.target = task.model.url
+    const session = await task.say(START)
+    await task.say("And now?", session)
 
-      const answer = lastToolAnswer(task.model.requests)
-      expect(answer).toContain("general → completed")
-      expect(answer).toContain("a is 1.")
-      const isChild = (turn: ClaudeRequest) => placesOf("passes this work over to you", turn).includes("0.0")
-      const turns = turnsOf(proxy)
-      const [child, root] = [turns.filter(isChild), turns.filter((turn) => !isChild(turn))]
-      expectSharedPrefixes(child)
-      expectSharedPrefixes(root)
-      expectSameTools(child)
-      // After its first pass a session is offered the tools for results.
-      expectSameTools(root.slice(1))
-    },
-  )
+    const answer = lastToolAnswer(task.model.requests)
+    expect(answer).toContain("general → completed")
+    expect(answer).toContain("a is 1.")
+    const isChild = (turn: ClaudeRequest) => placesOf("passes this work over to you", turn).includes("0.0")
+    const turns = turnsOf(proxy)
+    const [child, root] = [turns.filter(isChild), turns.filter((turn) => !isChild(turn))]
+    expectSharedPrefixes(child)
+    expectSharedPrefixes(root)
+    expectSameTools(child)
+    // After its first pass a session is offered the tools for results.
+    expectSameTools(root.slice(1))
+  })
 })
 
 type Reply = (at: number) => ModelReply | Promise<ModelReply>

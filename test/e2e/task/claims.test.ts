@@ -91,29 +91,26 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
-    promised("claim.B2", "an exclusive claim refuses another session's changes to files, until it is released"),
-    async () => {
-      const task = await openClaimed(binary)
-      task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
-      const written = (file: string): boolean => existsSync(join(task.project.directory, file))
-      const first = await task.say(`${task.message}\nWRITE: first.txt`)
-      expect(written("first.txt")).toBe(true)
-      await awaitClaim(task, first)
-      const second = await task.say(`${task.message}\nWRITE: second.txt`)
-      expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
-      expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
-      expect(written("second.txt")).toBe(false)
-      await task.say("RUN: echo by bash >bash.txt", second)
-      expect(written("bash.txt"), "no other tool is refused").toBe(true)
-      await task.ledger.prog("release", task.taskID)
-      await task.say("WRITE: second.txt", second)
-      expect(written("second.txt")).toBe(true)
-      await awaitClaim(task, second)
-      await task.say("WRITE: third.txt", first)
-      expect(written("third.txt")).toBe(false)
-    },
-  )
+  test(promised("claim.B2", "an exclusive claim refuses another session's changes until released"), async () => {
+    const task = await openClaimed(binary)
+    task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
+    const written = (file: string): boolean => existsSync(join(task.project.directory, file))
+    const first = await task.say(`${task.message}\nWRITE: first.txt`)
+    expect(written("first.txt")).toBe(true)
+    await awaitClaim(task, first)
+    const second = await task.say(`${task.message}\nWRITE: second.txt`)
+    expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
+    expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
+    expect(written("second.txt")).toBe(false)
+    await task.say("RUN: echo by bash >bash.txt", second)
+    expect(written("bash.txt"), "no other tool is refused").toBe(true)
+    await task.ledger.prog("release", task.taskID)
+    await task.say("WRITE: second.txt", second)
+    expect(written("second.txt")).toBe(true)
+    await awaitClaim(task, second)
+    await task.say("WRITE: third.txt", first)
+    expect(written("third.txt")).toBe(false)
+  })
 
   test(promised("claim.B1", "a child session works under its parent's claim"), async () => {
     const task = await openClaimed(binary)

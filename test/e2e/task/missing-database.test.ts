@@ -34,30 +34,27 @@ const look =
   }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised("task.C2", "a ledger whose database is gone is not a new one: the note says so until it is back"),
-    async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        look(() => task),
-      )
-      const path = databaseOf(task)
-      renameSync(path, `${path}.away`)
-      await task.run(`Task: ${task.taskID}\nLOOK`)
-      await task.run(`Work on ${task.taskID}`)
-      expect(task.model.received("turn").at(-1)?.conversation).toContain("The ledger's database is missing")
-      const [first, second] = task.model.received("turn")
-      expect(first?.conversation).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
-      expect(first?.conversation).not.toContain(TASK.specification)
-      expect(second?.conversation, "the agent's own prog").toContain(
-        `failed to open database ${path}: no ledger is there`,
-      )
-      expect(existsSync(path)).toBe(false)
-      renameSync(`${path}.away`, path)
-      await task.run("Go on.", { args: ["--continue"] })
-      expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
-    },
-  )
+  test(promised("task.C2", "a ledger whose database is gone is no new one: the note says so"), async () => {
+    const task: TaskProject = await openTaskProject(
+      binary,
+      look(() => task),
+    )
+    const path = databaseOf(task)
+    renameSync(path, `${path}.away`)
+    await task.run(`Task: ${task.taskID}\nLOOK`)
+    await task.run(`Work on ${task.taskID}`)
+    expect(task.model.received("turn").at(-1)?.conversation).toContain("The ledger's database is missing")
+    const [first, second] = task.model.received("turn")
+    expect(first?.conversation).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
+    expect(first?.conversation).not.toContain(TASK.specification)
+    expect(second?.conversation, "the agent's own prog").toContain(
+      `failed to open database ${path}: no ledger is there`,
+    )
+    expect(existsSync(path)).toBe(false)
+    renameSync(`${path}.away`, path)
+    await task.run("Go on.", { args: ["--continue"] })
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
+  })
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {

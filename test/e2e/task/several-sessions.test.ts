@@ -75,21 +75,18 @@ const expectBothKept = async (
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised("sessions.A2", "two sessions on one task keep a handoff each, and each is shown the other's"),
-    async () => {
-      const task: SharedTask = await openSharedTask(binary, counting())
-      const { description } = await task.ledger.show(task.taskID)
-      const sessions = [await task.say(task.message), await task.say(task.message)]
-      for (const number of ROUNDS) {
-        const id = sessions[(number - 1) % 2] ?? ""
-        await compact(task, id)
-        await task.say("Go on.", id)
-        await awaitHandoff(task, number)
-      }
-      await expectBothKept(task, description)
-    },
-  )
+  test(promised("sessions.A2", "two sessions on one task keep a handoff each and see the other's"), async () => {
+    const task: SharedTask = await openSharedTask(binary, counting())
+    const { description } = await task.ledger.show(task.taskID)
+    const sessions = [await task.say(task.message), await task.say(task.message)]
+    for (const number of ROUNDS) {
+      const id = sessions[(number - 1) % 2] ?? ""
+      await compact(task, id)
+      await task.say("Go on.", id)
+      await awaitHandoff(task, number)
+    }
+    await expectBothKept(task, description)
+  })
 })
 
 // scripts/test warns that this is left out.
@@ -161,26 +158,23 @@ const work =
   }
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  test(
-    promised("sessions.A1", "a session that ends without a compaction leaves what it changed and what failed"),
-    async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        work(() => task),
-      )
-      await task.run(`${task.message}\nWORK`)
-      await task.run(task.message)
-      const turn = lastTurn(task)
-      expect(stateFiles(task)).toEqual([])
-      const { description, logs } = await task.ledger.show(task.taskID)
-      expect(description).toMatch(/# Work in progress \(session ses_/)
-      expect(description).toContain("src/lexer.ts ×1")
-      expect(description).toContain("Failed when last run: `ls /no/such/folder`")
-      expect(logs).toEqual([])
-      expect(turn).toContain("src/lexer.ts ×1")
-      expect(turn).not.toContain("ended without a word")
-    },
-  )
+  test(promised("sessions.A1", "a session that ends uncompacted leaves what it changed and what failed"), async () => {
+    const task: TaskProject = await openTaskProject(
+      binary,
+      work(() => task),
+    )
+    await task.run(`${task.message}\nWORK`)
+    await task.run(task.message)
+    const turn = lastTurn(task)
+    expect(stateFiles(task)).toEqual([])
+    const { description, logs } = await task.ledger.show(task.taskID)
+    expect(description).toMatch(/# Work in progress \(session ses_/)
+    expect(description).toContain("src/lexer.ts ×1")
+    expect(description).toContain("Failed when last run: `ls /no/such/folder`")
+    expect(logs).toEqual([])
+    expect(turn).toContain("src/lexer.ts ×1")
+    expect(turn).not.toContain("ended without a word")
+  })
 })
 
 /** Begins the work that hangs. @returns the process that does it */
@@ -224,34 +218,31 @@ const KILLED = [
 ]
 
 describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
-  test(
-    promised("sessions.A1", "after a kill -9 the next session is told what was changed and what failed"),
-    async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        work(() => task),
-      )
-      const pid = await begin(task)
-      await eventually("the command that hangs, and what is known", () =>
-        task.model.received("turn").at(-1)?.conversation.split("[tool]").length === 3 &&
-        stateFiles(task).length === 1 &&
-        hasStored(task, "ls /no/such/folder")
-          ? true
-          : undefined,
-      )
-      process.kill(pid, "SIGKILL")
-      await eventually("its end", () => (isAlive(pid) ? undefined : true))
-      await runWell(task, task.message)
-      const turn = lastTurn(task)
-      expect(turn).toContain("ended without a word")
-      expect(turn).toContain("src/lexer.ts ×1")
-      expect(turn).toContain("Failed when last run: `ls /no/such/folder`")
-      expect(stateFiles(task)).toEqual([])
-      const { description, logs } = await task.ledger.show(task.taskID)
-      expect(description).toContain("src/lexer.ts ×1")
-      expect(logs.map(({ message }) => message)).toEqual([
-        expect.stringMatching(/^Session ses_\w+ ended without a word in the turn of 2/),
-      ])
-    },
-  )
+  test(promised("sessions.A1", "after a kill -9 the next session is told what changed and what failed"), async () => {
+    const task: TaskProject = await openTaskProject(
+      binary,
+      work(() => task),
+    )
+    const pid = await begin(task)
+    await eventually("the command that hangs, and what is known", () =>
+      task.model.received("turn").at(-1)?.conversation.split("[tool]").length === 3 &&
+      stateFiles(task).length === 1 &&
+      hasStored(task, "ls /no/such/folder")
+        ? true
+        : undefined,
+    )
+    process.kill(pid, "SIGKILL")
+    await eventually("its end", () => (isAlive(pid) ? undefined : true))
+    await runWell(task, task.message)
+    const turn = lastTurn(task)
+    expect(turn).toContain("ended without a word")
+    expect(turn).toContain("src/lexer.ts ×1")
+    expect(turn).toContain("Failed when last run: `ls /no/such/folder`")
+    expect(stateFiles(task)).toEqual([])
+    const { description, logs } = await task.ledger.show(task.taskID)
+    expect(description).toContain("src/lexer.ts ×1")
+    expect(logs.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^Session ses_\w+ ended without a word in the turn of 2/),
+    ])
+  })
 })

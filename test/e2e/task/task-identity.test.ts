@@ -75,7 +75,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(
-    promised(["task.B2", "compaction.C7"], "a fork that is compacted at once knows its task, and records what is new"),
+    promised(["task.B2", "compaction.C7"], "a fork compacted at once knows its task and records its own"),
     async () => {
       const task = await openSharedTask(binary, compactsOnDemand)
       const id = await task.say(task.message)

@@ -123,9 +123,8 @@ test.each([
   [["bun", INDEX, "--print-logs", "serve", "run"], true, "server"],
   [["node", "/app/main.js"], true, "server"],
   [[], true, "server"],
-] as const)(
-  promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s is the interface %s"),
-  (argv, isMainThread, ui) => expect(detectUi({ argv, isMainThread })).toBe(ui),
+] as const)(promised(["handoff.B2", "handoff.B3"], "%j on main thread %s is %s"), (argv, isMainThread, ui) =>
+  expect(detectUi({ argv, isMainThread })).toBe(ui),
 )
 
 describe("a session's history", () => {
