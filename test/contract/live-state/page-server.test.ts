@@ -1,6 +1,5 @@
 import { type IncomingMessage, request } from "node:http"
-import { connect } from "node:net"
-import { describe, expect, onTestFinished, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { servePage } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
 import { listenToEvents } from "../../support/opencode/event-client.ts"
@@ -92,24 +91,6 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     // The server learns a moment later that a page was closed: until then it may refuse one of the first, or still have room for
     // the next.
     await expect.poll(served, { timeout: 10_000 }).toEqual(full)
-  })
-
-  test(promised("live-state.C3", "keeps nothing for a page that does not read, and serves the others"), async () => {
-    const { states, page } = await setUp()
-    const deaf = connect(page.port, "127.0.0.1")
-    onTestFinished(() => void deaf.destroy())
-    deaf.on("error", () => {})
-    deaf.pause()
-    deaf.write(`GET /events HTTP/1.1\r\nHost: 127.0.0.1:${page.port}\r\n\r\n`)
-    const other = await listenToEvents(page.url)
-    const question = { id: "q", header: "", text: "x".repeat(400_000), options: [] }
-    for (let n = 1; n <= 12; n++) {
-      states.write("one", { pendingQuestion: { ...question, header: String(n) } })
-      await other.agents((agents) => JSON.stringify(agents).includes(`"header":"${n}"`))
-    }
-    other.close()
-    const { body } = await ask(page.port)
-    expect(body).toContain("<title>")
   })
 
   test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(

@@ -49,20 +49,6 @@ describe("the stream of a page", () => {
   }
   const keysOf = (message: { agents: { key: string }[] }) => message.agents.map(({ key }) => key)
 
-  test(promised("live-state.C2", "has all agents with their history first, then each change, whole"), async () => {
-    const { messages, last } = await open()
-    expect(keysOf(last())).toEqual(["a", "b"])
-    expect(last().agents[0]).toMatchObject({ name: "a", history: [{ at: 0, kind: "busy" }] })
-    await stream.tick()
-    expect(messages()).toHaveLength(1)
-    agents = [agents[0] ?? observed("a"), observed("b", { c2c_alias: "new" })]
-    await stream.tick()
-    expect([keysOf(last()), last().agents[0].name]).toEqual([["b"], "new"])
-    agents = agents.slice(0, 1)
-    await stream.tick()
-    expect([last().keys, last().agents]).toEqual([["a"], []])
-  })
-
   test(promised("live-state.C3", "is one message for a page that does not read, then all agents"), async () => {
     const { page, messages, last, response } = await open()
     page.isFull = true
