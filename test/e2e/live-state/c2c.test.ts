@@ -6,7 +6,6 @@ import { addFaultPlugin, breakClientCall } from "../../support/faults/fault-tabl
 import {
   BOTH_ENDS,
   bash,
-  closeTaskProjects,
   eventually,
   newestWords,
   openTaskProject,
@@ -16,8 +15,6 @@ import {
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { createSession, messagesOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const QUESTIONS = [{ question: "Which way?", header: "Way", options: [{ label: "Left" }, { label: "Right" }] }].map(
   ({ options, ...asked }) => ({ ...asked, options: options.map(({ label }) => ({ label, description: label })) }),
@@ -131,10 +128,7 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
   })
 
   test(
-    promised(
-      ["live-state.E2", "live-state.E3"],
-      "without a supervisor nothing is sent, and beside c2c's plugin nothing runs",
-    ),
+    promised(["live-state.E2", "live-state.E3"], "nothing without a supervisor, nor beside c2c's plugin"),
     async () => {
       const { project, c2c, start } = await setUp()
       project.write(".opencode/plugins/c2c.ts", "export const C2C = async () => ({})\n")

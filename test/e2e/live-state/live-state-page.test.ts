@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, closeTaskProjects, NEWEST, openSharedTask, TASK } from "../../support/index.ts"
+import { BOTH_ENDS, NEWEST, openSharedTask, TASK } from "../../support/index.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { createStatefileFolder, observePage } from "../../support/opencode/observed-page.ts"
 import {
@@ -13,8 +13,6 @@ import {
   widthsOnPage,
 } from "../../support/opencode/page-probes.js"
 import { compactsOnce, createSession, liveState } from "../sessions.ts"
-
-closeTaskProjects()
 
 // scripts/test warns that these are left out.
 describe.skipIf(!findChromium())("the page in Chromium", () => {

@@ -187,7 +187,7 @@ const describeMore = (): void => {
   )
 
   test(
-    promised("install.E3", "interrupted, it ends what it started and removes what it wrote"),
+    promised("install.E3", "interrupted, it ends what it started"),
     async () => {
       let listed: ReturnType<typeof readProcesses> | undefined
       let demo = -1
