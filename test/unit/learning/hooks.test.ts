@@ -15,7 +15,6 @@ const SESSION = "ses_1"
 
 // A hook has one second, and vitest may need longer to transform the files.
 await Promise.all(["learning", "tools", "detect"].map((name) => import(`../../../.opencode/baton/learning/${name}.ts`)))
-afterEach(() => vi.unstubAllEnvs())
 
 const TAUGHT = "No, use pnpm instead of npm."
 

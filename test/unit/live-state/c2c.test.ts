@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { beforeEach, describe, expect, test, vi } from "vitest"
 import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createApprovals } from "../../../.opencode/baton/live-state/c2c/approvals.ts"
@@ -133,7 +133,6 @@ describe("the inbox", () => {
 
 describe("a request", () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
   const asked = { permission: "bash", patterns: ["rm *"], metadata: { command: "rm x" } }
   const PERMISSION = { id: "per_1", sessionID: "ses_1", ...asked }

@@ -36,10 +36,7 @@ describe("the stream of a page", () => {
     agents = [observed("a"), observed("b")]
     stream = createLiveStream({ look: async () => agents, now: Date.now })
   })
-  afterEach(() => {
-    stream.close()
-    vi.useRealTimers()
-  })
+  afterEach(() => stream.close())
   const open = async () => {
     await stream.tick()
     const page = createPage()
