@@ -13,7 +13,6 @@ import {
   openSharedTask,
   openTaskProject,
   type Script,
-  type SharedTask,
   TASK,
   type TaskProject,
 } from "../../support/index.ts"

@@ -64,7 +64,7 @@ const closeOpened = async (): Promise<void> => {
 let closes: "after each test" | "after all" | "itself" = "after each test"
 
 /** Called at the top of a test file whose tests share projects, or that closes them itself. */
-export const closeTaskProjects = (when: typeof closes): void => {
+export const closeTaskProjects = (when: typeof closes = "after each test"): void => {
   closes = when
 }
 

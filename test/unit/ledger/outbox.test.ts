@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import fc from "fast-check"
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
 import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
