@@ -239,6 +239,8 @@ export const REQUIREMENTS = {
   "package.A7": "Where OpenCode 2 is on PATH, init and doctor say that Baton needs the 1.x line, and where to get it.",
   "package.D1":
     "As a plugin from npm the package gives all five features, with no files in the project but state and prompts.",
+  "package.D2":
+    "doctor says which copy serves a project without one of its own, a global one or the npm plugin, and checks that.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",

@@ -13,7 +13,7 @@ import { renderPictures } from "./pictures.ts"
 import { measureAudit, measureLedger, measureLoad, measureStart } from "./processes.ts"
 import { measureAdditions, measureBeginnings, measureRetentionTable, measureTokens } from "./requests.ts"
 import type { Benchmark, Context, Measurement, Results, Tables } from "./results.ts"
-import { measureEvent, measureLearning, measureLiveState, measureReferences } from "./runtime.ts"
+import { measureEvent, measureLearning, measureLiveState } from "./runtime.ts"
 import { measureHook, measureTranscript } from "./sessions.ts"
 import { measureSoak } from "./soak.ts"
 import { measureTuiDrafts } from "./tui-draft.ts"
@@ -32,7 +32,6 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   tokens: ["tokens.C2", "what each feature adds to a request", measureTokens],
   additions: ["speed.G5", "the most that a task adds", measureAdditions],
   peers: ["peers.C1", "Baton beside other plugins, on the same work", measurePeers],
-  references: ["handoff.C1", "parsing 1 MB of hostile text", measureReferences],
   transcript: ["handoff.D4", "reading a session of 10,000 messages", measureTranscript],
   "live-state": ["live-state.D3", "what the live state costs, and how old it is", measureLiveState],
   // The oldest OpenCode's TUI drops keys typed while it draws (see tui.ts).
@@ -41,7 +40,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   learning: ["learning.A3", "what is learned from labelled messages", measureLearning],
   audit: ["pass-over.G3", "a query over 100,000 lines of the audit", measureAudit],
   pass: ["pass-over.G3", "a pass over a plain child session", measurePass],
-  soak: ["soak.B3", "500 compactions, and 200 sessions in 20 directories", measureSoak],
+  soak: ["soak.B3", "500 compactions of one session", measureSoak],
 }
 const NAMES = Object.keys(CATALOGUE)
 const LINES = Object.entries(CATALOGUE).map(([name, [, about]]) => `  ${name.padEnd(10)} ${about}`)

@@ -10,7 +10,7 @@ export const INSIDE = join(import.meta.dirname, "inside")
 const SCRIPT_DEADLINE_MS = 120_000
 
 /** A plugin that loads the bundle's plugins from the folder in its environment. */
-export const PROBE = `export * from ${JSON.stringify(join(INSIDE, "probe.ts"))}\n`
+const PROBE = `export * from ${JSON.stringify(join(INSIDE, "probe.ts"))}\n`
 
 /**
  * Replaces the bundle's plugins with the probe.

@@ -4,14 +4,11 @@ import { join } from "node:path"
 import { LEARNING_SETS, scoreLearningSet } from "../../test/support/learning-sets.ts"
 import { openModelProject } from "../../test/support/opencode/model-project.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
-import { HOSTILE_TEXTS } from "./inside/hostile-texts.ts"
 import { interleave } from "./measure.ts"
 import { runInside } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 
 const EVENT_US = 2
-const PARSE_MS = 100
-const CHARACTERS = 1_000_000
 const LOOKUP_MS = 20
 const LEARNINGS = 10_000
 
@@ -24,15 +21,6 @@ export const measureEvent: Benchmark = async ({ binary, quick, figure }) => {
   const what = `a token delta (mean of ${calls.toLocaleString("en")} calls a round)`
   figure("event.delta", what, "µs", printed("delta"), EVENT_US)
   figure("event.nothing", "an empty async function beside it", "µs", printed("nothing"))
-}
-
-/** Measures the parsing of 1 MB of hostile text in OpenCode's runtime; each text in a fresh process without warm code. */
-export const measureReferences: Benchmark = async ({ binary, quick, figure }) => {
-  const rounds = quick ? 2 : 20
-  const parse = async (id: string): Promise<number> =>
-    (await runInside(binary, "hostile-texts.ts", id, CHARACTERS))("ms")[0] ?? Number.NaN
-  const times = await interleave(Object.fromEntries(HOSTILE_TEXTS.map(([id]) => [id, () => parse(id)])), rounds)
-  for (const [id, of] of HOSTILE_TEXTS) figure(`references.${id}`, `1 MB of ${of}`, "ms", times[id] ?? [], PARSE_MS)
 }
 
 /** Scores the detector on the labelled messages, and measures a look-up and the check of a message in OpenCode's runtime. */

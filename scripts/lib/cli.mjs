@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { quoted, runInstaller } from "./install.mjs"
+import { SETTINGS } from "./install-plan.mjs"
 import { adviseOnOpenCode } from "./opencode.mjs"
 
 const PACKAGE = fileURLToPath(new URL("../../", import.meta.url))
@@ -15,18 +16,26 @@ const BATON = join(PACKAGE, ".opencode", "baton", "bin", "baton")
 const USAGE = `Usage: npx baton-opencode COMMAND
 
 Commands:
-  init [DIR | --global]       put Baton into a project (default: this folder), or into OpenCode's global folder;
-                              --no-auto-task, --no-pass-over: without these two; --dry-run: only say what would be done
+  init [DIR | --global]       put Baton into a project (default: this folder), or into OpenCode's global folder
+                              --no-auto-task, --no-pass-over: without these two; --take-over: files that are there are yours
   update [DIR | --global]     bring it to this version, keep what you changed and show the difference
   uninstall [DIR | --global]  take it out again; --purge: its records too
+                              each with --dry-run: only say what would be done
   doctor [DIR]                look for what is broken and say how to mend it
 
 `
 
-/** The installer's own arguments for a command. @type {Record<string, string[]>} */
-const INSTALLER = { init: [], update: ["--update"], uninstall: ["--uninstall"] }
+/** The installer's own arguments for a command. */
+const INSTALLER = new Map([
+  ["init", []],
+  ["update", ["--update"]],
+  ["uninstall", ["--uninstall"]],
+])
+
+const PROG = ".opencode/baton/bin/prog"
 
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
+/** @typedef {import("./install.mjs").Work} Work */
 
 /**
  * Asks at most two questions, on a terminal alone; Enter says yes, and so does what is not a terminal.
@@ -49,27 +58,48 @@ const choose = async ({ autoTask, passOver }, isAsking) => {
   return chosen
 }
 
+/** Tells whether the settings that are there now switch automatic tasks on. @param {string} path */
+const hasAutoTask = (path) => {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")).autoTask === true
+  } catch {
+    // None, or none that count.
+    return false
+  }
+}
+
+/** @param {Work} work @returns {string[]} what a user does next, a line each */
+const nextSteps = ({ project, isGlobal, plan }) => {
+  const folder = isGlobal ? "my-project" : quoted(project)
+  const prog = isGlobal ? quoted(plan.at(PROG)) : PROG
+  return [
+    `cd ${folder} && opencode`,
+    hasAutoTask(plan.at(SETTINGS))
+      ? "say what is to be done: your first message becomes a task, and Baton keeps it"
+      : `${prog} add "TITLE" prints an ID; begin a message with the line: Task: ID`,
+    `npx baton-opencode doctor ${folder}`,
+  ]
+}
+
 /** @param {string} command @param {string[]} args @returns {Promise<number>} the exit code */
 const install = async (command, args) => {
   const advice = command === "uninstall" ? [] : adviseOnOpenCode()
+  const advise = async () => {
+    for (const line of (await advice).splice(0)) console.log(line)
+  }
   const own = ["--no-auto-task", "--no-pass-over"]
   const given = { autoTask: !args.includes("--no-auto-task"), passOver: !args.includes("--no-pass-over") }
   const rest = args.filter((argument) => command !== "init" || !own.includes(argument))
-  const dir = rest.some((argument) => !argument.startsWith("-") || ["--global", "--help", "-h"].includes(argument))
-    ? []
-    : ["."]
-  const exitCode = await runInstaller([...(INSTALLER[command] ?? []), ...rest, ...dir], {
+  const isPlaced = rest.some((argument) => argument === "--global" || !argument.startsWith("-"))
+  const exitCode = await runInstaller([...(INSTALLER.get(command) ?? []), ...rest, ...(isPlaced ? [] : ["."])], {
     command: `npx baton-opencode ${command}`,
     choose: (isAsking) => choose(given, isAsking),
-    next: ({ project, isGlobal, choices }) => [
-      `cd ${isGlobal ? "my-project" : quoted(project)} && opencode`,
-      choices?.autoTask
-        ? "say what is to be done: your first message becomes a task, and Baton keeps it"
-        : `prog add "TITLE" prints an ID; begin a message with the line: Task: ID`,
-      `npx baton-opencode doctor ${isGlobal ? "my-project" : quoted(project)}`,
-    ],
+    next: async (work) => {
+      await advise()
+      return nextSteps(work)
+    },
   })
-  for (const line of await advice) console.log(line)
+  await advise()
   return exitCode
 }
 
@@ -102,12 +132,13 @@ const runBaton = (args) =>
   })
 
 const [command = "", ...args] = process.argv.slice(2)
+const isAskingForHelp = args.some((argument) => argument === "--help" || argument === "-h")
 if (command === "--version" || command === "-v") {
   console.log(JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8")).version)
-} else if (["", "--help", "-h", "help"].includes(command)) {
+} else if (["", "--help", "-h", "help"].includes(command) || (INSTALLER.has(command) && isAskingForHelp)) {
   console[command === "" ? "error" : "log"](USAGE + batonCommands())
   if (command === "") process.exitCode = 2
-} else if (INSTALLER[command]) {
+} else if (INSTALLER.has(command)) {
   process.exitCode = await install(command, args)
 } else {
   process.exitCode = await runBaton([command, ...args])

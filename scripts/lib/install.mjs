@@ -30,20 +30,20 @@ import {
 /** @typedef {import("./install-plan.mjs").Mode} Mode */
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
 /** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean }} Order */
-/** @typedef {Order & { plan: Plan, source: string, project: string, version: string, choices: Choices | undefined }} Work */
+/** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 /**
  * @typedef {object} Face what differs between scripts/install and the package's command
  * @property {string} command as messages name it
  * @property {(isAsking: boolean) => Promise<Choices | undefined>} choose called for a first installation; it may ask the user
- * @property {(work: Work) => string[]} next commands for a user who has installed Baton
+ * @property {(work: Work) => Promise<string[]>} next commands for a user who has installed Baton
  */
 
 /** @type {Face} */
 let face = {
   command: "scripts/install",
   choose: async () => undefined,
-  next: ({ source, project, isGlobal }) => [
+  next: async ({ source, project, isGlobal }) => [
     `${quoted(`${source}/scripts/doctor`)} ${isGlobal ? "DIR" : quoted(project)}`,
     `cd ${isGlobal ? "DIR" : quoted(project)} && opencode`,
   ],
@@ -269,7 +269,7 @@ const install = async (work) => {
   if (dry) return
   if (!isGlobal) console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)
-  if (!isUpdate) console.log(["Next:", ...face.next(work)].join("\n  "))
+  if (!isUpdate) console.log(["Next:", ...(await face.next(work))].join("\n  "))
 }
 
 /** @param {string} folder @returns {boolean} true also if it cannot be read */
@@ -341,7 +341,7 @@ const main = async (args) => {
       process.exit(130)
     })
   }
-  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version, choices })
+  await (order.mode === "install" ? install : uninstall)({ ...order, plan, source, project, version })
 }
 
 // With `head` the pipe closes early; the work must go on.

@@ -13,10 +13,13 @@ const LINE_1 = "npm install -g opencode-ai@1"
 
 /** @returns {string | undefined} the program that `opencode` starts */
 const findOpenCode = () => {
-  const name = process.platform === "win32" ? "opencode.exe" : "opencode"
+  // On Windows npm makes a script that starts the program.
+  const names = process.platform === "win32" ? ["opencode.exe", "opencode.cmd"] : ["opencode"]
   const folders = (process.env.PATH ?? "").split(delimiter).filter(isAbsolute)
-  const places = [process.env.BATON_OPENCODE, ...folders.map((folder) => join(folder, name))]
-  return [...places, join(homedir(), ".opencode", "bin", name)].find((path) => path && isFile(path))
+  const places = [...folders, join(homedir(), ".opencode", "bin")].flatMap((folder) =>
+    names.map((name) => join(folder, name)),
+  )
+  return [process.env.BATON_OPENCODE, ...places].find((path) => path && isFile(path))
 }
 
 /** Asks in an empty folder: even for its version OpenCode writes its folders. @param {string} path @returns {Promise<string>} */
@@ -26,7 +29,9 @@ const askVersion = (path) =>
     const xdg = ["CONFIG", "DATA", "CACHE", "STATE"].map((name) => [`XDG_${name}_HOME`, join(scratch, name)])
     const quiet = { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1", TMPDIR: scratch }
     const env = { ...process.env, ...Object.fromEntries(xdg), ...quiet, PWD: scratch, BUN_BE_BUN: undefined }
-    execFile(path, ["--version"], { cwd: scratch, env, timeout: VERSION_DEADLINE_MS }, (_error, stdout) => {
+    const shell = path.endsWith(".cmd")
+    const options = { cwd: scratch, env, timeout: VERSION_DEADLINE_MS, shell }
+    execFile(shell ? `"${path}"` : path, ["--version"], options, (_error, stdout) => {
       rmSync(scratch, { recursive: true, force: true, maxRetries: 5 })
       resolve(stdout.trim().split("\n").at(-1) ?? "")
     })

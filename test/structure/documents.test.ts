@@ -9,7 +9,7 @@ import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
 const folders = ["docs", "prompts"].flatMap((folder) => sourceFiles(folder, ".md"))
-const documents = ["README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md", ...folders]
+const documents = ["README.md", "AGENTS.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md", ...folders]
 const LINK = /\]\(([^)#\s]+)(?:#[^)]*)?\)/g
 
 describe("the documents", () => {
@@ -27,6 +27,19 @@ describe("the documents", () => {
     expect(at("docs/images/demo.svg")).toBeLessThan(at("./scripts/demo"))
     expect(at("./scripts/install")).toBeLessThan(30)
   })
+
+  test(
+    promised(["package.A1", "package.A7"], "README's first screen has the one command, and where the 1.x line is"),
+    () => {
+      const lines = read("README.md").split("\n").slice(0, 25).join("\n")
+      for (const part of [
+        "npx baton-opencode init",
+        "OpenCode 2 loads no plugin of this kind",
+        "npm install -g opencode-ai@1",
+      ])
+        expect(lines).toContain(part)
+    },
+  )
 
   test.each([
     ["docs/learning.md", "baton learned"],

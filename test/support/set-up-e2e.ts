@@ -1,7 +1,9 @@
 import { vi } from "vitest"
 import { deadline } from "./opencode/deadline.ts"
+import { closeTaskProjectsAfterTests } from "./opencode/task-project.ts"
 
 /** A run of real OpenCode takes seconds. */
 const E2E_TIMEOUT_MS = 120_000
 
 vi.setConfig({ testTimeout: deadline(E2E_TIMEOUT_MS), hookTimeout: deadline(E2E_TIMEOUT_MS) })
+closeTaskProjectsAfterTests()

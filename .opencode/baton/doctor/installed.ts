@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto"
 import { lstat, readdir } from "node:fs/promises"
-import { join } from "node:path"
 import { isNotFound } from "../host/log.ts"
 import { readOwnBytes, readOwnText } from "../host/untrusted.ts"
 
 /** Written by scripts/install: SHA-256, size and path of each file that it put there; see docs/installation.md. */
 const MANIFEST = ".opencode/baton/.manifest"
 const BUNDLE = ".opencode/baton"
+
+/** The file or folder of a path of the manifest. */
+type Locate = (path: string) => string
 
 /** Only paths that scripts/install writes, so that a manifest from elsewhere makes nothing else be read. */
 const FILE_LINE =
@@ -43,12 +45,12 @@ const stateOf = async (path: string, sums: readonly string[]): Promise<State> =>
   }
 }
 
-/** Everything below the folder but folders, relative to the project. */
-export const filesBelow = async (root: string, folder: string): Promise<readonly string[]> => {
-  const entries = await readdir(join(root, folder), { withFileTypes: true })
+/** Everything below the folder but folders, as paths of the manifest. */
+export const filesBelow = async (at: Locate, folder: string): Promise<readonly string[]> => {
+  const entries = await readdir(at(folder), { withFileTypes: true })
   const below = entries.map(async (entry) => {
     const path = `${folder}/${entry.name}`
-    return entry.isDirectory() ? await filesBelow(root, path) : [path]
+    return entry.isDirectory() ? await filesBelow(at, path) : [path]
   })
   return (await Promise.all(below)).flat()
 }
@@ -63,20 +65,18 @@ export type Installed = {
   readonly unlisted: readonly string[]
 }
 
-/** @returns undefined if the project has no manifest: a checkout, or a manual copy */
-export const readInstalled = async (root: string): Promise<Installed | undefined> => {
+/** @returns undefined if there is no manifest: a checkout, or a manual copy */
+export const readInstalled = async (at: Locate): Promise<Installed | undefined> => {
   let text: string
   try {
-    text = await readOwnText(join(root, MANIFEST), { isForeign: true })
+    text = await readOwnText(at(MANIFEST), { isForeign: true })
   } catch (error) {
     if (isNotFound(error)) return undefined
     throw error
   }
   const manifest = parseManifest(text)
-  const entries = [...manifest.files].map(
-    async ([path, sums]) => [path, await stateOf(join(root, path), sums)] as const,
-  )
-  const unlisted = (await filesBelow(root, BUNDLE)).filter(
+  const entries = [...manifest.files].map(async ([path, sums]) => [path, await stateOf(at(path), sums)] as const)
+  const unlisted = (await filesBelow(at, BUNDLE)).filter(
     (path) => path !== MANIFEST && !manifest.files.has(path) && !INERT.test(path),
   )
   return { manifest, states: new Map(await Promise.all(entries)), unlisted }
@@ -86,11 +86,11 @@ export const readInstalled = async (root: string): Promise<Installed | undefined
 export const isCode = (path: string): boolean => /^\.opencode\/(?:plugins|baton)\//.test(path)
 
 /** @returns the paths, below `.opencode`, of files and folders that another account (but root) owns */
-export const ownedByOthers = async (root: string, paths: readonly string[]): Promise<readonly string[]> => {
+export const ownedByOthers = async (at: Locate, paths: readonly string[]): Promise<readonly string[]> => {
   const account = process.getuid?.()
   if (account === undefined) return []
   const folders = paths.flatMap((path) => path.split("/").map((_, at, names) => names.slice(0, at + 1).join("/")))
   const all = [...new Set(folders)]
-  const owners = await Promise.all(all.map(async (path) => (await lstat(join(root, path))).uid))
+  const owners = await Promise.all(all.map(async (path) => (await lstat(at(path))).uid))
   return all.filter((_, at) => owners[at] !== account && owners[at] !== 0)
 }

@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs"
-import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
+import { findServing, type Serving } from "./serving.ts"
 
 type Status = "ok" | "warning" | "broken"
 
@@ -26,13 +25,18 @@ export type Context = {
   readonly run: RunProcess
 }
 
+/** A context with the copy of Baton that serves the project, which is sought once. */
+export type Served = Context & { readonly serving: Serving }
+
 export type Check = {
   readonly id: string
-  /** Skipped for a project without Baton. */
+  /** Skipped for a project that no copy of Baton serves. */
   readonly needsBundle?: true
   /** May throw: the report turns the error into a finding. */
-  readonly run: (context: Context) => Promise<readonly Observation[]>
+  readonly run: (context: Served) => Promise<readonly Observation[]>
 }
+
+export const INSTALL_HERE = "Run npx baton-opencode init here, or scripts/install with this folder from a checkout."
 
 export const ok = (message: string): Observation => ({ status: "ok", message })
 
@@ -52,7 +56,7 @@ export type Report = {
 const CHECK_DEADLINE_MS = 30_000
 
 /** Turns an error or a timeout of a check into a finding, so that the other checks still report. */
-const runCheck = async (check: Check, context: Context, deadlineMs: number): Promise<readonly Observation[]> => {
+const runCheck = async (check: Check, context: Served, deadlineMs: number): Promise<readonly Observation[]> => {
   const fix = "Report it with this message; the other findings stand."
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<readonly Observation[]>((resolve) => {
@@ -73,12 +77,12 @@ export const createReport = async (
   checks: readonly Check[],
   deadlineMs = CHECK_DEADLINE_MS,
 ): Promise<Report> => {
-  const hasBundle = existsSync(join(context.root, ".opencode", "baton"))
+  const serving = await findServing(context)
   const perCheck = await Promise.all(
     checks
-      .filter((check) => hasBundle || !check.needsBundle)
+      .filter((check) => serving.kind !== "none" || !check.needsBundle)
       .map(async (check) => {
-        const observations = await runCheck(check, context, deadlineMs)
+        const observations = await runCheck(check, { ...context, serving }, deadlineMs)
         return observations.map((observation): Finding => ({ id: check.id, ...observation }))
       }),
   )

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto"
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { dirname, isAbsolute, join, resolve } from "node:path"
 import { isNotFound } from "./log.ts"
-import { RefusedFile, readOwnBytes } from "./untrusted.ts"
+import { isInside, RefusedFile, readOwnBytes } from "./untrusted.ts"
 
 /** Folder of what Baton keeps for this account. */
 const accountFolder = ({ XDG_STATE_HOME: base = "", HOME: home = homedir() }: NodeJS.ProcessEnv): string =>
@@ -14,12 +14,9 @@ const hash = (content: string | Buffer): string => createHash("sha256").update(c
 
 /** The content of an argument that names a file of the project: with another one it is another command. */
 const contentOf = (folder: string, argument: string): string | null => {
-  const path = resolve(folder, argument)
-  const way = relative(folder, path)
-  if (way === "" || way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way) || argument.includes("\0"))
-    return null
+  if (!isInside(folder, argument) || argument.includes("\0")) return null
   try {
-    return hash(readOwnBytes(path, { isForeign: true }))
+    return hash(readOwnBytes(resolve(folder, argument), { isForeign: true }))
   } catch {
     // It names no file; a file that cannot be read cannot be run.
     return null
@@ -34,8 +31,13 @@ export const createConsent = (projectRoot: string, environment: NodeJS.ProcessEn
     return join(accountFolder(environment), "allowed", hash(JSON.stringify([folder, command, contents])))
   }
   return {
-    /** Tells whether the person allowed this very command for this folder. */
-    isAllowed: (command: readonly string[]): boolean => {
+    /**
+     * Tells whether the person allowed this very command for this folder.
+     *
+     * @param file that names it; the person's own, beside a global copy of the bundle, needs no consent
+     */
+    isAllowed: (command: readonly string[], file = projectRoot): boolean => {
+      if (file !== projectRoot && !isInside(projectRoot, file)) return true
       try {
         return readOwnBytes(recordOf(command)).length > 0
       } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { devNull, homedir } from "node:os"
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path"
 
@@ -32,6 +32,21 @@ type Search = {
 
 /** Tells whether a project has a copy of the bundle of its own; others are served by a global one or the npm package. */
 export const hasBundle = (projectRoot: string): boolean => existsSync(join(projectRoot, BUNDLE))
+
+/**
+ * The file of a project's settings: its own, or the one beside the copy of the bundle that serves a project without a copy. A
+ * link that leads nowhere is the project's, too, and no reason to take another file.
+ *
+ * @param path below `.opencode`, relative to the project
+ * @param folder that holds the copy's `baton`
+ */
+export const ownOrShared = (projectRoot: string, path: string, folder = dirname(bundleRoot)): string => {
+  const own = join(projectRoot, path)
+  const shared = join(folder, basename(path))
+  if (projectConfigSwitch() !== undefined) return shared
+  if (hasBundle(projectRoot) || lstatSync(own, { throwIfNoEntry: false }) !== undefined) return own
+  return existsSync(shared) ? shared : own
+}
 
 const nearestWith = (mark: string, start: string, { top, home }: Search): string | undefined => {
   for (let folder = start; ; folder = dirname(folder)) {

@@ -1,6 +1,6 @@
-import { join } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
+import { ownOrShared } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import { isRecord } from "./sessions.ts"
 import { readProjectConfig } from "./untrusted.ts"
@@ -109,12 +109,12 @@ const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => 
   return kept
 }
 
-/** @param projectRoot absolute path of the folder that holds `.opencode` */
-export const readSettings = async (projectRoot: string): Promise<SettingsRead> => {
-  const path = join(projectRoot, SETTINGS_FILE)
+/** @param projectRoot absolute path of the folder that holds `.opencode` @param folder see ownOrShared */
+export const readSettings = async (projectRoot: string, folder?: string): Promise<SettingsRead> => {
+  const path = ownOrShared(projectRoot, SETTINGS_FILE, folder)
   let text: string
   try {
-    text = readProjectConfig(projectRoot, SETTINGS_FILE).toString("utf8")
+    text = readProjectConfig(projectRoot, path).toString("utf8")
   } catch (error) {
     if (isNotFound(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
     return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }

@@ -12,7 +12,7 @@ import {
   statSync,
 } from "node:fs"
 import { devNull } from "node:os"
-import { basename, dirname, isAbsolute, join } from "node:path"
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process.ts"
 import { childEnvironment, projectConfigSwitch } from "./project.ts"
@@ -160,6 +160,12 @@ export const isTrackedLink = (path: string): boolean | undefined => {
   return status === 0 ? stdout.split("\0").some((entry) => entry.startsWith("120000 ")) : undefined
 }
 
+/** @param path absolute, or relative to the folder */
+export const isInside = (folder: string, path: string): boolean => {
+  const way = relative(folder, resolve(folder, path))
+  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+}
+
 /** The first link on the way from a folder to a file in it. */
 const findLink = (folder: string, path: string): string | undefined => {
   const above = dirname(path)
@@ -181,14 +187,14 @@ const requirePersonsLink = (link: string): void => {
  * a link of their own; a link that git has could lead to any file of theirs.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
- * @param path relative to it; an absolute one is beside a global copy of the bundle, so that a link is the person's
+ * @param path absolute, or relative to it; elsewhere it is beside a global copy of the bundle, so that a link is the person's
  * @throws RefusedFile, or the file system's own error; while OpenCode's switch is on, ENOENT for each file
  */
 export const readProjectConfig = (projectRoot: string, path: string, options: { maxBytes?: number } = {}): Buffer => {
-  if (isAbsolute(path)) return readOwnBytes(path, { ...options, isForeign: true })
+  if (!isInside(projectRoot, path)) return readOwnBytes(path, { ...options, isForeign: true })
   const off = projectConfigSwitch()
   if (off !== undefined) throw Object.assign(new Error(`${off} keeps the project's files out`), { code: "ENOENT" })
-  const link = findLink(projectRoot, path)
+  const link = findLink(projectRoot, relative(projectRoot, resolve(projectRoot, path)))
   if (link !== undefined) requirePersonsLink(link)
-  return readOwnBytes(join(projectRoot, path), { ...options, isForeign: link !== undefined })
+  return readOwnBytes(resolve(projectRoot, path), { ...options, isForeign: link !== undefined })
 }

@@ -3,7 +3,8 @@ import type { Core } from "../core/core.ts"
 import { withDeadline } from "../host/async.ts"
 import { createConsent } from "../host/consent.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
-import { settingsOrDefaults } from "../host/settings.ts"
+import { ownOrShared } from "../host/project.ts"
+import { SETTINGS_FILE, settingsOrDefaults } from "../host/settings.ts"
 import { readC2c } from "./c2c/identity.ts"
 import type { C2cSession } from "./c2c/session.ts"
 import { type Observed, type RawEvent, readEvent } from "./events.ts"
@@ -53,7 +54,7 @@ export const createLiveStateFeature = (
     const chosen = chooseWriter({
       variable: process.env[WRITER_VARIABLE],
       setting: liveState.writer,
-      isAllowed: createConsent(projectRoot).isAllowed,
+      isAllowed: (command) => createConsent(projectRoot).isAllowed(command, ownOrShared(projectRoot, SETTINGS_FILE)),
       c2c: c2c.kind === "session" ? c2c.program : undefined,
     })
     if (chosen.kind === "none") return log.warn("no state writer", { reason: chosen.reason })

@@ -1,24 +1,18 @@
-import { existsSync, lstatSync, readdirSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { existsSync, readdirSync } from "node:fs"
+import { join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
 import { isNotFound } from "../host/log.ts"
-import { bundleRoot, hasBundle, projectConfigSwitch } from "../host/project.ts"
+import { ownOrShared } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 
 /** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
 export const POLICY_FILE = ".opencode/pass-over.json"
 
-/** The file of a project's policy: its own, or the one beside the global copy or npm package that serves the project. */
-export const policyPath = (projectRoot: string): string => {
-  const own = join(projectRoot, POLICY_FILE)
-  const shared = join(dirname(bundleRoot), "pass-over.json")
-  if (projectConfigSwitch() !== undefined) return shared
-  // A link that leads nowhere is a policy, too, and no reason to take another one.
-  const isOwn = hasBundle(projectRoot) || lstatSync(own, { throwIfNoEntry: false }) !== undefined
-  return isOwn || !existsSync(shared) ? own : shared
-}
+/** The file of a project's policy. @param folder see ownOrShared */
+export const policyPath = (projectRoot: string, folder?: string): string =>
+  ownOrShared(projectRoot, POLICY_FILE, folder)
 
 const TRANSFORM_DEADLINE_MS = 1_000
 

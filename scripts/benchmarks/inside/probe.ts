@@ -73,7 +73,6 @@ const timeReading = (hooks: Hooks): Hooks => {
   return Object.defineProperty(Object.create(hooks) as Hooks, "tool", { get: make })
 }
 
-const loaded: Hooks[] = []
 /** All plugins of one instance get the same client. */
 const byClient = new WeakMap<object, Promise<Hooks[]>>()
 
@@ -83,9 +82,7 @@ const load = async (input: PluginInput): Promise<Hooks[]> => {
   const { ms, hooks } = await loadBundle(folder, given)
   note({ kind: "load", ms })
   timeCompacting(hooks)
-  const timed = hooks.map(timeReading)
-  loaded.push(...timed)
-  return timed
+  return hooks.map(timeReading)
 }
 
 /** One of the bundle's plugins; the first one that OpenCode loads loads all of them. */
@@ -126,10 +123,7 @@ if (samples !== undefined) {
     port: 0,
     // A collection may take longer than ten seconds, Bun's default timeout.
     idleTimeout: 0,
-    fetch: async ({ url }) => {
-      if (new URL(url).pathname === "/dispose") for (const hooks of loaded.splice(0)) await hooks.dispose?.()
-      return Response.json(await takeSample())
-    },
+    fetch: async () => Response.json(await takeSample()),
   })
   server.unref()
   writeFileSync(samples, server.url.href)

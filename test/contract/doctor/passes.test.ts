@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { passesCheck } from "../../../.opencode/baton/doctor/checks/features.ts"
+import { findServing } from "../../../.opencode/baton/doctor/serving.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
@@ -21,7 +22,8 @@ const setUp = () => {
   gitIn(root, "add", "a.txt")
   gitIn(root, "commit", "-q", "-m", "start")
   const run = createProcessRunner({ shell: undefined })
-  const examine = () => passesCheck.run({ root, home: root, environment: {}, scratch: root, run })
+  const context = { root, home: root, environment: {}, scratch: root, run }
+  const examine = async () => passesCheck.run({ ...context, serving: await findServing(context) })
   /** Starts a pass in a process and kills it at this step, as a crash would. */
   const cutOffAt = async (step: string): Promise<void> => {
     const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
@@ -59,22 +61,19 @@ describe("doctor on passes", () => {
     expect(await examine()).toEqual([{ status: "ok", message: ".opencode/pass-over.json is in order" }])
   })
 
-  test(
-    promised(["pass-over.B3", "pass-over.G4"], "names a pass that was cut off, and what mends it does"),
-    async () => {
-      const { examine, baton, cutOffAt } = setUp()
-      await cutOffAt("edited")
-      const [, cut] = await examine()
-      expect(cut).toMatchObject({ status: "warning", fix: expect.stringContaining(`baton passes restore ${PASS}`) })
-      expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
-      const restored = baton("passes", "restore", PASS)
-      expect([restored.status, restored.stderr]).toEqual([0, ""])
-      expect(restored.stdout).toContain("1 changed file pending")
-      expect((await examine()).slice(1)).toEqual([
-        { status: "ok", message: "1 pass holds changes that wait to be applied or rejected" },
-      ])
-    },
-  )
+  test(promised(["pass-over.B3", "pass-over.G4"], "names a pass that was cut off, and what mends it"), async () => {
+    const { examine, baton, cutOffAt } = setUp()
+    await cutOffAt("edited")
+    const [, cut] = await examine()
+    expect(cut).toMatchObject({ status: "warning", fix: expect.stringContaining(`baton passes restore ${PASS}`) })
+    expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
+    const restored = baton("passes", "restore", PASS)
+    expect([restored.status, restored.stderr]).toEqual([0, ""])
+    expect(restored.stdout).toContain("1 changed file pending")
+    expect((await examine()).slice(1)).toEqual([
+      { status: "ok", message: "1 pass holds changes that wait to be applied or rejected" },
+    ])
+  })
 
   test(promised("pass-over.G4", "names files of a pass that cannot be read"), async () => {
     const { root, examine } = setUp()

@@ -77,7 +77,7 @@ describe("init", () => {
     baton("uninstall")
     expect(snapshotTree(checkout.project)).toEqual(before)
     rmSync(join(checkout.project, SETTINGS))
-    baton("init", "--no-auto-task")
+    expect(baton("init", "--no-auto-task").stdout).toContain('  .opencode/baton/bin/prog add "TITLE" prints an ID')
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
   })
 
@@ -89,7 +89,8 @@ describe("init", () => {
         const { exitCode, stdout } = baton(name)
         expect(exitCode).toBe(0)
         expect(stdout).toContain(`${join(programs, "opencode")} is ${version}`)
-        expect(stdout).toContain("npm install -g opencode-ai@1")
+        expect(stdout.split("npm install -g opencode-ai@1"), "told once").toHaveLength(2)
+        if (name === "init") expect(stdout.indexOf("Next:")).toBeGreaterThan(stdout.indexOf(version))
       }
     },
   )
@@ -135,6 +136,28 @@ describe("update", () => {
     rmSync(join(checkout.project, SETTINGS))
     baton("update")
     expect(checkout.has(SETTINGS)).toBe(false)
+  })
+
+  test(promised("package.A2", "takes over a project of 0.1.0, and uninstall leaves what the user changed"), () => {
+    const manifest = ".opencode/baton/.manifest"
+    checkout.install()
+    const lines = checkout.read(manifest).split("\n")
+    const earlier = lines.map((line) => {
+      const [, , path = ""] = line.split("\t")
+      if (path === "" || line.startsWith("dir")) return line.replace("SHA-256", "POSIX cksum")
+      const { stdout } = runScript(["sh", "-c", `cksum < '${path}'`], { cwd: checkout.project })
+      return [...stdout.trim().split(" "), path].join("\t")
+    })
+    checkout.write(manifest, earlier.join("\n"))
+    checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nMine.\n")
+    checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nNewer.\n")
+    checkout.ship(".opencode/baton/host/thing.ts", "export const createThing = () => ({ newer: true })\n")
+    const { exitCode, stdout } = baton("update")
+    expect({ exitCode, kept: stdout.match(/^ {2}keep /gm) }).toEqual({ exitCode: 0, kept: ["  keep "] })
+    expect(stdout).toContain("  - Mine.\n  + Newer.")
+    expect(checkout.read(".opencode/baton/host/thing.ts")).toContain("newer")
+    baton("uninstall")
+    expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/handoff.md"])
   })
 
   test(promised("package.A2", "refuses a project without Baton, and changes nothing"), () => {

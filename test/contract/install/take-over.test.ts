@@ -105,7 +105,7 @@ describe("doctor", () => {
     (path) => {
       patient.write(path, `${proof()}${patient.read(path)}`)
       expect(broken("files")).toEqual([expect.stringContaining(`not as they were installed: ${path}`)])
-      expect(broken("plugins")).toEqual([expect.stringMatching(/not tried.*is not as scripts\/install put it there/)])
+      expect(broken("plugins")).toEqual([expect.stringMatching(/not tried.*is not as the installer put it there/)])
     },
   )
 

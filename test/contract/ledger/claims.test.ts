@@ -139,37 +139,34 @@ describe("claims", () => {
     expect(await ledger.ok("release", "--session", "ses_1")).toBe(`Released ${id}`)
   })
 
-  test(
-    promised("claim.B1", "a claim is free when its lease is over, or its process is gone on this host"),
-    async () => {
-      const { home, ledger } = open()
-      const id = await ledger.task("T")
-      const child = spawn("sleep", ["600"])
-      const claim = () => ledger.ok("claim", id, "--session", "ses_1", "--pid", String(child.pid))
-      await claim()
-      expect(await ledger.fails("claim", id, "--session", "ses_2")).toContain("session ses_1 on ")
-      const set = (column: string, value: string) =>
-        runSql(databaseOf(home), [`UPDATE baton_claims SET ${column} = '${value}'`])
-      const isFree = async () => (await claimsOf(ledger)).length === 0
-      set("process_start", "1")
-      expect(await isFree(), "another process has the id now").toBe(true)
-      await claim()
-      set("lease_until", "2026-01-01T00:00:00.000Z")
-      expect(await isFree(), "the lease is over").toBe(true)
-      for (const damaged of ["soon", "2099-01-01T00:00:00.000Z"]) {
-        set("lease_until", damaged)
-        expect(await isFree(), "no date, or longer than any lease: a clock was set back").toBe(true)
-      }
-      await claim()
-      child.kill("SIGKILL")
-      await once(child, "exit")
-      expect(await isFree(), "the process is gone").toBe(true)
-      set("host", "elsewhere")
-      expect(await isFree(), "another host's processes cannot be seen").toBe(false)
-      set("host", "elsewhere pid:[1]")
-      expect(await ledger.fails("claim", id)).toContain("session ses_1 on elsewhere in ")
-    },
-  )
+  test(promised("claim.B1", "a claim is free when its lease is over, or its process gone on this host"), async () => {
+    const { home, ledger } = open()
+    const id = await ledger.task("T")
+    const child = spawn("sleep", ["600"])
+    const claim = () => ledger.ok("claim", id, "--session", "ses_1", "--pid", String(child.pid))
+    await claim()
+    expect(await ledger.fails("claim", id, "--session", "ses_2")).toContain("session ses_1 on ")
+    const set = (column: string, value: string) =>
+      runSql(databaseOf(home), [`UPDATE baton_claims SET ${column} = '${value}'`])
+    const isFree = async () => (await claimsOf(ledger)).length === 0
+    set("process_start", "1")
+    expect(await isFree(), "another process has the id now").toBe(true)
+    await claim()
+    set("lease_until", "2026-01-01T00:00:00.000Z")
+    expect(await isFree(), "the lease is over").toBe(true)
+    for (const damaged of ["soon", "2099-01-01T00:00:00.000Z"]) {
+      set("lease_until", damaged)
+      expect(await isFree(), "no date, or longer than any lease: a clock was set back").toBe(true)
+    }
+    await claim()
+    child.kill("SIGKILL")
+    await once(child, "exit")
+    expect(await isFree(), "the process is gone").toBe(true)
+    set("host", "elsewhere")
+    expect(await isFree(), "another host's processes cannot be seen").toBe(false)
+    set("host", "elsewhere pid:[1]")
+    expect(await ledger.fails("claim", id)).toContain("session ses_1 on elsewhere in ")
+  })
 
   test(promised("claim.B1", "a damaged table of claims hides no task and stops no other command"), async () => {
     const { home, ledger } = open()

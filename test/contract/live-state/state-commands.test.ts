@@ -9,12 +9,8 @@ import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 
 const DEAD = 2 ** 22 + 1
 const at = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n).toISOString()
-const STATE = {
-  c2c_session_id: "one",
-  opencode_pid: process.pid,
-  agent: { turn_count: 0 },
-  root_opencode_session_id: null,
-}
+const agent = { turn_count: 0 }
+const STATE = { c2c_session_id: "one", opencode_pid: process.pid, agent, root_opencode_session_id: null }
 
 const createProject = shareBundle()
 
@@ -38,8 +34,8 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       publish()
       setImmediate(() => { publish(); publish(); process.exit(0) })`
     writeFileSync(join(project, "script.ts"), script)
-    const env = { ...options.env, BUN_BE_BUN: "1" }
-    const ran = spawnSync(binary.path, ["run", "script.ts"], { ...options, env, encoding: "utf8" })
+    const run = { ...options, env: { ...options.env, BUN_BE_BUN: "1" }, encoding: "utf8" } as const
+    const ran = spawnSync(binary.path, ["run", "script.ts"], run)
     expect(ran.status, ran.stderr).toBe(0)
     const written = JSON.parse(readFileSync(join(folder, "one.json"), "utf8"))
     expect(written).toEqual({ event: "state.patch", ts: "T3", state: { turn: 3 } })
@@ -55,12 +51,13 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     const focus = { ty: "permission", details: { title: "bash" } }
     const extensions = { task: { id: "ts-b54507", role: "worker" } }
     write("a.json", 0, { ...STATE, c2c_session_id: "a", opencode_pid: DEAD })
-    write("b.json", 1_000, { ...STATE, c2c_session_id: "b", tui_focus: focus, extensions })
+    const b = { c2c_session_id: "b", root_opencode_session_id: "ses_1", tui_focus: focus, extensions }
+    write("b.json", 1_000, { ...STATE, ...b })
     writeFileSync(join(folder, "junk.json"), "{")
     mkdirSync(join(folder, "folder.json"))
     expect(baton("state").stdout).toBe(
       "gone   2026-01-01 00:00:00  a  no session\n" +
-        "alive  2026-01-01 00:00:01  b  no session  ts-b54507  asks permission: bash\n",
+        "alive  2026-01-01 00:00:01  b  ses_1  ts-b54507  asks permission: bash\n",
     )
     expect(baton("state").stderr).toMatch(/^state: left out: .*folder\.json: .*\n$/)
     expect(baton("observe")).toMatchObject({ status: 0, stderr: expect.stringContaining("folder.json") })
@@ -71,27 +68,21 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(baton("state", "--help").stdout).toMatch(/^Usage: baton state/)
   })
 
-  test(
-    promised("live-state.C1", "observe prints once where no terminal listens, with the task's records, and as JSON"),
-    () => {
-      const { folder, baton, prog } = setUp()
-      expect(baton("observe").stdout).toContain("No agents")
-      const added = prog("add", "A title", "-p", "x")
-      const id = added.stdout.trim()
-      expect(id, added.stderr).toMatch(/^ts-/)
-      mkdirSync(folder, { recursive: true })
-      const state = { ...STATE, extensions: { task: { id, role: "worker" }, compactions: 1 } }
-      writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: at(0), state }))
-      const seen = baton("observe")
-      expect(seen.status, seen.stderr).toBe(0)
-      expect(seen.stdout).toContain(`${id} (worker) A title [open]`)
-      expect(JSON.parse(baton("observe", "--json").stdout)).toMatchObject([
-        { name: "one", task: { id }, compactions: 1 },
-      ])
-      expect(baton("observe", "/nonexistent").stderr).toContain("expected a project folder, received '/nonexistent'")
-      expect(baton("observe", "--help").stdout).toMatch(/^Usage: baton observe/)
-    },
-  )
+  test(promised("live-state.C1", "observe prints once where no terminal listens, with records, and as JSON"), () => {
+    const { folder, baton, prog } = setUp()
+    expect(baton("observe").stdout).toContain("No agents")
+    const id = prog("add", "A title", "-p", "x").stdout.trim()
+    mkdirSync(folder, { recursive: true })
+    const state = { ...STATE, extensions: { task: { id, role: "worker" }, compactions: 1 } }
+    writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: at(0), state }))
+    const seen = baton("observe")
+    expect(seen.status, seen.stderr).toBe(0)
+    expect(seen.stdout).toContain(`${id} (worker) A title [open]`)
+    const shown = [{ name: "one", task: { id }, compactions: 1 }]
+    expect(JSON.parse(baton("observe", "--json").stdout)).toMatchObject(shown)
+    expect(baton("observe", "/nonexistent").stderr).toContain("expected a project folder, received '/nonexistent'")
+    expect(baton("observe", "--help").stdout).toMatch(/^Usage: baton observe/)
+  })
 
   test(promised("claim.B1", "observe shows who has claimed a task, also where the real prog is used"), () => {
     const { folder, options, baton, prog } = setUp()

@@ -6,7 +6,6 @@ import {
   bash,
   COMPACTING_PROMPT_TOKENS,
   COMPACTING_STEP,
-  closeTaskProjects,
   type ModelReply,
   NEWEST_OR_ALL,
   newestSessionID,
@@ -17,8 +16,6 @@ import {
   TASK,
 } from "../../support/index.ts"
 import { compactionsOf, compactsOnDemand, lastTurn, runWell, turnsOf, withoutPlugins } from "../sessions.ts"
-
-closeTaskProjects()
 
 const HOOK_PROBE = `import { appendFileSync } from "node:fs"
 export const Probe = async ({ directory }) => ({

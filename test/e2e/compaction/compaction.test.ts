@@ -4,7 +4,6 @@ import {
   BOTH_ENDS,
   BRIEF,
   COMPACTING_STEP,
-  closeTaskProjects,
   eventually,
   LEDGER_WAIT_MS,
   measureRetention,
@@ -26,8 +25,6 @@ import {
   runWell,
   turnsOf,
 } from "../sessions.ts"
-
-closeTaskProjects()
 
 /** Expects all that an agent has to know for its task. */
 const expectKnown = ({ taskID }: SharedTask, conversation: string): void => {

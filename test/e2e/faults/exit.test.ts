@@ -10,7 +10,6 @@ import { readRecords, recordsIn, stateFolder } from "../../support/faults/fault-
 import { breakClientCall } from "../../support/faults/fault-table.ts"
 import {
   COMPACTING_STEP,
-  closeTaskProjects,
   deadline,
   endsOf,
   eventually,
@@ -26,8 +25,6 @@ import {
 } from "../../support/index.ts"
 import { testRandom } from "../../support/test-random.ts"
 import { recordsOf, runWell } from "../sessions.ts"
-
-closeTaskProjects()
 
 const DEADLINES_MS = {
   "chat.message": 1_000,

@@ -3,7 +3,9 @@ import { promised } from "../../requirements.ts"
 import { SEED } from "../../support/effort.ts"
 import { describeResult, OWED_KINDS, runStorms, type StormResult } from "../../support/faults/storm/run-storm.ts"
 import { HANG_LIMIT_MS } from "../../support/faults/storm/stage.ts"
-import { deadline, IS_NIGHT } from "../../support/index.ts"
+import { closeTaskProjects, deadline, IS_NIGHT } from "../../support/index.ts"
+
+closeTaskProjects("itself")
 
 const RUNS = IS_NIGHT ? 50 : 2
 const AT_ONCE = 2

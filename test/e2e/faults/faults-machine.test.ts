@@ -3,9 +3,7 @@ import { describeFaults } from "../../support/faults/fault-assertions.ts"
 import { CLAIM_FAULTS } from "../../support/faults/fault-claim-table.ts"
 import { FOREIGN_PROG, LEDGER_FAULTS, pathWithFakeProg } from "../../support/faults/fault-ledger-table.ts"
 import { MACHINE_FAULTS } from "../../support/faults/fault-machine-table.ts"
-import { closeTaskProjects, endsOf, type TaskProject } from "../../support/index.ts"
-
-closeTaskProjects()
+import { endsOf, type TaskProject } from "../../support/index.ts"
 
 const withLedger = (ledger: string) => (task: TaskProject) => ({ PATH: pathWithFakeProg(task), BATON_LEDGER: ledger })
 

@@ -4,11 +4,9 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall, lineWith } from "../../support/faults/fault-table.ts"
-import { closeTaskProjects, deadline, endsOf, newestSessionID, openTaskProject } from "../../support/index.ts"
+import { deadline, endsOf, newestSessionID, openTaskProject } from "../../support/index.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { compactsOnDemand, lastTurn, recordsOf, runWell, withoutPlugins } from "../sessions.ts"
-
-closeTaskProjects()
 
 /** Two at a time, one of each folder. */
 const PAIRS = [DAMAGES.slice(0, 2), DAMAGES.slice(2)]

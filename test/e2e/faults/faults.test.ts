@@ -7,12 +7,10 @@ import { CLAIM_FAULTS } from "../../support/faults/fault-claim-table.ts"
 import { FOREIGN_PROG, HANGING_LEDGERS, LEDGER_FAULTS } from "../../support/faults/fault-ledger-table.ts"
 import { MACHINE_FAULTS } from "../../support/faults/fault-machine-table.ts"
 import { HELD_TO_MODES, PROJECT_FAULTS } from "../../support/faults/fault-table.ts"
-import { BOTH_ENDS, closeTaskProjects, endsOf, REPOSITORY } from "../../support/index.ts"
-
-closeTaskProjects()
+import { BOTH_ENDS, casesOf, REPOSITORY } from "../../support/index.ts"
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  const faults = PROJECT_FAULTS.filter((_, index) => endsOf(index).includes(binary))
+  const faults = casesOf(binary, PROJECT_FAULTS)
   const title = promised("repo.A3", "faults of prompts, state folder and client")
   describeFaults(title, binary, faults, { launcher: HELD_TO_MODES })
 })

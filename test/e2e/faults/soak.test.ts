@@ -5,7 +5,6 @@ import type { Held } from "../../fixtures/held-probe.ts"
 import { promised } from "../../requirements.ts"
 import {
   BRIEF,
-  closeTaskProjects,
   deadline,
   eventually,
   type ModelReply,
@@ -55,8 +54,6 @@ const watchHeld = (project: TestProject) => {
     dispose: () => ask("/dispose"),
   }
 }
-
-closeTaskProjects()
 
 /** Two rounds of a dozen model calls each, and forced garbage collections. */
 const DEADLINE_MS = deadline(300_000)

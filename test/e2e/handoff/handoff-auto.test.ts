@@ -3,7 +3,6 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   bash,
-  closeTaskProjects,
   eventually,
   type ModelReply,
   type ModelRequest,
@@ -11,8 +10,6 @@ import {
   occurrences,
   openSharedTask,
 } from "../../support/index.ts"
-
-closeTaskProjects()
 
 const ASK = "the user wants such a session handed over"
 /** Of 20,000: over four fifths, and below the 18,000 at which OpenCode compacts. */

@@ -8,7 +8,7 @@ import { handoffScript } from "../../support/model/handoff-script.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
 import { createSession, lastTurn, messagesOf } from "../sessions.ts"
 
-closeTaskProjects("all")
+closeTaskProjects("after all")
 
 type Hostile = {
   name: string

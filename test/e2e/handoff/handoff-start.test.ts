@@ -3,7 +3,6 @@ import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
-  closeTaskProjects,
   endsOf,
   eventually,
   MODEL,
@@ -18,8 +17,6 @@ import {
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
 import { expectInOrder, messagesOf, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const PROMPT = "Finish the CRLF work in src/parser.ts."
 const TEMPLATE = "Hand this work over"

@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
-import { closeTaskProjects, eventually, NEWEST, occurrences, openTaskProject } from "../../support/index.ts"
+import { eventually, NEWEST, occurrences, openTaskProject } from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { expectInOrder, recordsOf, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const MARKER = "Continuing work from session"
 const HANDED_OVER = { prompt: "Finish the CRLF work.", files: ["src/parser.ts", "README.md"], start: true }

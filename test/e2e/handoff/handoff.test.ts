@@ -5,7 +5,6 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   BRIEF,
-  closeTaskProjects,
   eventually,
   type ModelRequest,
   newestSessionID,
@@ -18,8 +17,6 @@ import {
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
 import { expectInOrder, forkSession, handOver, lastTurn, messagesOf, recordsOf, runWell } from "../sessions.ts"
-
-closeTaskProjects()
 
 const FILES = ["src/parser.ts", "src/a file.ts", "missing.ts", ".env", "README.md"]
 const TEMPLATE = "Hand this work over"

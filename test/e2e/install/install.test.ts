@@ -10,7 +10,6 @@ import {
   BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
-  closeTaskProjects,
   endsOf,
   type ModelReply,
   NEWEST,
@@ -86,8 +85,6 @@ const startPackageRegistry = async (): Promise<{ url: string; fetched: readonly 
   })
   return { url, fetched }
 }
-
-closeTaskProjects()
 
 /** OpenCode uses ripgrep for searches and would download it if it is missing. */
 const isRipgrepHere = spawnSync("rg", ["--version"]).status === 0

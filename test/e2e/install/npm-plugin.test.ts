@@ -7,7 +7,6 @@ import {
   BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
-  closeTaskProjects,
   newestWords,
   openTaskProject,
   type Script,
@@ -17,7 +16,6 @@ import { PACKAGE_FILES } from "../../support/opencode/isolated-opencode.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { compactionsOf, lastTurn, recordsOf, runWell, turnsOf } from "../sessions.ts"
 
-closeTaskProjects()
 removePackage()
 
 const CORRECTION = "No, use tabs instead of spaces in the formatter."

@@ -4,7 +4,6 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   COMPACTING_STEP,
-  closeTaskProjects,
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
@@ -20,8 +19,6 @@ import {
 } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
 import { compactionsOf, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
 const RELATED = "Make the formatter ready for CSS."

@@ -6,7 +6,6 @@ import { addFaultPlugin, breakClientCall } from "../../support/faults/fault-tabl
 import {
   BOTH_ENDS,
   bash,
-  closeTaskProjects,
   eventually,
   newestWords,
   openTaskProject,
@@ -16,8 +15,6 @@ import {
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { createSession, messagesOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const QUESTIONS = [{ question: "Which way?", header: "Way", options: [{ label: "Left" }, { label: "Right" }] }].map(
   ({ options, ...asked }) => ({ ...asked, options: options.map(({ label }) => ({ label, description: label })) }),
@@ -53,94 +50,85 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
       .filter((text) => text.startsWith("<c2c "))
       .map((text) => text.split("\n")[1])
 
-  test(
-    promised("live-state.E1", "messages reach the root session, each once, also if OpenCode refuses them or is killed"),
-    async () => {
-      const { task, project, c2c, start } = await setUp()
-      addFaultPlugin(project)
-      let server = await start()
-      try {
-        const id = await createSession(server)
-        await say(server, id, "Hello.")
-        c2c.push("ada", "first")
-        c2c.push("ada", "second")
-        const both = async () => ((await received(server, id)).includes("second") ? true : undefined)
-        await eventually("both messages", both)
-        breakClientCall(task, "session.promptAsync", "answers an error")
-        c2c.push("ada", "third")
-        await eventually("the refusal", () => project.batonLog().some((line) => line.includes("is kept")) || undefined)
-        expect(JSON.parse(project.read(".opencode/state/c2c/oc-1.json"))).toMatchObject([{ content: "third" }])
-        process.kill(server.pid, "SIGKILL")
-        await server.stop()
-        rmSync(join(project.home, "client-fault session.promptAsync"))
-        server = await start()
-        await say(server, id, "I am back.")
-        const spool = () => project.read(".opencode/state/c2c/oc-1.json")
-        await eventually("the empty spool", () => spool() === "[]\n" || undefined)
-        expect(await received(server, id)).toEqual(["first", "second", "third"])
-        expect(c2c.writers()).toContain("oc-1 oc-plugin stream-write-statefile")
-        expect(c2c.sent()).toEqual([])
-      } finally {
-        await server.stop()
-      }
-    },
-  )
+  test(promised("live-state.E1", "messages reach the root once, also if OpenCode refuses or is killed"), async () => {
+    const { task, project, c2c, start } = await setUp()
+    addFaultPlugin(project)
+    let server = await start()
+    try {
+      const id = await createSession(server)
+      await say(server, id, "Hello.")
+      c2c.push("ada", "first")
+      c2c.push("ada", "second")
+      const both = async () => ((await received(server, id)).includes("second") ? true : undefined)
+      await eventually("both messages", both)
+      breakClientCall(task, "session.promptAsync", "answers an error")
+      c2c.push("ada", "third")
+      await eventually("the refusal", () => project.batonLog().some((line) => line.includes("is kept")) || undefined)
+      expect(JSON.parse(project.read(".opencode/state/c2c/oc-1.json"))).toMatchObject([{ content: "third" }])
+      process.kill(server.pid, "SIGKILL")
+      await server.stop()
+      rmSync(join(project.home, "client-fault session.promptAsync"))
+      server = await start()
+      await say(server, id, "I am back.")
+      const spool = () => project.read(".opencode/state/c2c/oc-1.json")
+      await eventually("the empty spool", () => spool() === "[]\n" || undefined)
+      expect(await received(server, id)).toEqual(["first", "second", "third"])
+      expect(c2c.writers()).toContain("oc-1 oc-plugin stream-write-statefile")
+      expect(c2c.sent()).toEqual([])
+    } finally {
+      await server.stop()
+    }
+  })
 
-  test(
-    promised("live-state.E2", "a supervisor approves, rejects and answers; a person is faster; a late answer is told"),
-    async () => {
-      const { project, c2c, start } = await setUp({ C2C_PERMISSION_SUPERVISOR: "ada" })
-      const server = await start()
-      try {
-        const id = await createSession(server)
-        let sent = 0
-        const asked = (): Promise<string> => {
-          sent++
-          return eventually(`message ${sent} to the supervisor`, () => c2c.sent()[sent - 1])
-        }
-        const idIn = (text: string): string => /^ {2}id: (\S+)$/m.exec(text)?.[1] ?? ""
-        const outcome = async () =>
-          (await messagesOf(server, id))
-            .flatMap(({ parts }) => parts)
-            .flatMap((part) => (part.type === "tool" ? [part.state] : []))
-            .at(-1)
-        const decide = async (word: string, answer: (request: string) => string) => {
-          const said = say(server, id, word)
-          const text = await asked()
-          c2c.push("ada", answer(idIn(text)))
-          await said
-          return { text, state: await outcome() }
-        }
-        const approved = await decide("BASH", (request) => `permission:${request}:approve-once`)
-        expect(approved.text).toContain("ada\nPERMISSION REQUEST from oc-1:\n  action: bash: `echo ran`\n")
-        expect(approved.state).toMatchObject({ status: "completed", output: expect.stringContaining("ran") })
-        const rejected = await decide("BASH", (request) => `permission:${request}:reject`)
-        expect(rejected.state?.status).toBe("error")
-        const answered = await decide("ASK", (request) => `question:${request}:answer:Left`)
-        expect(answered.text).toContain("QUESTION REQUEST from oc-1:\n  Q1: Which way?\n      Options: Left | Right\n")
-        expect(answered.state).toMatchObject({ status: "completed", output: expect.stringContaining("Left") })
-        expect((await decide("ASK", (request) => `question:${request}:reject`)).state?.status).toBe("error")
-        const said = say(server, id, "BASH")
-        const request = idIn(await asked())
-        const path = { id, permissionID: request }
-        await server.client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
+  test(promised("live-state.E2", "a supervisor approves, rejects, answers; a late answer is told so"), async () => {
+    const { project, c2c, start } = await setUp({ C2C_PERMISSION_SUPERVISOR: "ada" })
+    const server = await start()
+    try {
+      const id = await createSession(server)
+      let sent = 0
+      const asked = (): Promise<string> => {
+        sent++
+        return eventually(`message ${sent} to the supervisor`, () => c2c.sent()[sent - 1])
+      }
+      const idIn = (text: string): string => /^ {2}id: (\S+)$/m.exec(text)?.[1] ?? ""
+      const outcome = async () =>
+        (await messagesOf(server, id))
+          .flatMap(({ parts }) => parts)
+          .flatMap((part) => (part.type === "tool" ? [part.state] : []))
+          .at(-1)
+      const decide = async (word: string, answer: (request: string) => string) => {
+        const said = say(server, id, word)
+        const text = await asked()
+        c2c.push("ada", answer(idIn(text)))
         await said
-        c2c.push("ada", `permission:${request}:reject`)
-        expect(await asked()).toContain(`ada\npermission ${request}: your answer came too late`)
-        expect(await outcome()).toMatchObject({ status: "completed" })
-        expect(await received(server, id)).toEqual([])
-      } finally {
-        await server.stop()
+        return { text, state: await outcome() }
       }
-      expect(liveFiles(project.directory)).toEqual([])
-    },
-  )
+      const approved = await decide("BASH", (request) => `permission:${request}:approve-once`)
+      expect(approved.text).toContain("ada\nPERMISSION REQUEST from oc-1:\n  action: bash: `echo ran`\n")
+      expect(approved.state).toMatchObject({ status: "completed", output: expect.stringContaining("ran") })
+      const rejected = await decide("BASH", (request) => `permission:${request}:reject`)
+      expect(rejected.state?.status).toBe("error")
+      const answered = await decide("ASK", (request) => `question:${request}:answer:Left`)
+      expect(answered.text).toContain("QUESTION REQUEST from oc-1:\n  Q1: Which way?\n      Options: Left | Right\n")
+      expect(answered.state).toMatchObject({ status: "completed", output: expect.stringContaining("Left") })
+      expect((await decide("ASK", (request) => `question:${request}:reject`)).state?.status).toBe("error")
+      const said = say(server, id, "BASH")
+      const request = idIn(await asked())
+      const path = { id, permissionID: request }
+      await server.client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
+      await said
+      c2c.push("ada", `permission:${request}:reject`)
+      expect(await asked()).toContain(`ada\npermission ${request}: your answer came too late`)
+      expect(await outcome()).toMatchObject({ status: "completed" })
+      expect(await received(server, id)).toEqual([])
+    } finally {
+      await server.stop()
+    }
+    expect(liveFiles(project.directory)).toEqual([])
+  })
 
   test(
-    promised(
-      ["live-state.E2", "live-state.E3"],
-      "without a supervisor nothing is sent, and beside c2c's plugin nothing runs",
-    ),
+    promised(["live-state.E2", "live-state.E3"], "nothing without a supervisor, nor beside c2c's plugin"),
     async () => {
       const { project, c2c, start } = await setUp()
       project.write(".opencode/plugins/c2c.ts", "export const C2C = async () => ({})\n")

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, closeTaskProjects, NEWEST, openSharedTask, TASK } from "../../support/index.ts"
+import { BOTH_ENDS, NEWEST, openSharedTask, TASK } from "../../support/index.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { createStatefileFolder, observePage } from "../../support/opencode/observed-page.ts"
 import {
@@ -14,8 +14,6 @@ import {
 } from "../../support/opencode/page-probes.js"
 import { compactsOnce, createSession, liveState } from "../sessions.ts"
 
-closeTaskProjects()
-
 // scripts/test warns that these are left out.
 describe.skipIf(!findChromium())("the page in Chromium", () => {
   let browser: TestBrowser
@@ -25,41 +23,38 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   afterAll(() => browser.close())
 
   describe.each(BOTH_ENDS)("with OpenCode $version", (binary) => {
-    test(
-      promised("live-state.C2", "shows without a reload that an agent starts, asks, is compacted and finishes"),
-      async () => {
-        const task = await openSharedTask(binary, compactsOnce, { config: { permission: { bash: "ask" } } })
-        const { directory, environment } = task.project
-        const observed = await observePage({ binary, cwd: directory, environment })
-        const { page, errors } = await browser.open(observed.url)
-        await page.getByRole("heading", { name: "No agents yet" }).waitFor()
-        const loadedAt = await page.evaluate(() => performance.timeOrigin)
-        const id = await createSession(task)
-        const answered = task.say(task.message, id)
-        const name = `opencode-${basename(directory)}`
-        const row = page.locator(".row")
-        await row.getByText(name).waitFor()
-        await row.getByText("Permission: ").waitFor()
-        await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
-        expect(await page.title()).toBe("(1) waiting · Baton")
-        expect(await row.locator(".wait").textContent()).toContain("bash")
-        const { tui_focus } = liveState(directory)
-        await task.client.postSessionIdPermissionsPermissionId({
-          path: { id, permissionID: tui_focus.details.id },
-          body: { response: "always" },
-        })
-        await row.getByText("1 compaction", { exact: true }).waitFor()
-        await answered
-        await row.getByText("1 turn", { exact: true }).waitFor()
-        await row.getByText(/^idle · /).waitFor()
-        await row.getByText("Compaction 1:").waitFor()
-        expect(await row.locator(".wait").count()).toBe(0)
-        for (const layer of ["busy", "permission", "compaction", "turn"])
-          await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
-        expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt)
-        expect(errors).toEqual([])
-      },
-    )
+    test(promised("live-state.C2", "shows at once that an agent starts, asks, is compacted, finishes"), async () => {
+      const task = await openSharedTask(binary, compactsOnce, { config: { permission: { bash: "ask" } } })
+      const { directory, environment } = task.project
+      const observed = await observePage({ binary, cwd: directory, environment })
+      const { page, errors } = await browser.open(observed.url)
+      await page.getByRole("heading", { name: "No agents yet" }).waitFor()
+      const loadedAt = await page.evaluate(() => performance.timeOrigin)
+      const id = await createSession(task)
+      const answered = task.say(task.message, id)
+      const name = `opencode-${basename(directory)}`
+      const row = page.locator(".row")
+      await row.getByText(name).waitFor()
+      await row.getByText("Permission: ").waitFor()
+      await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
+      expect(await page.title()).toBe("(1) waiting · Baton")
+      expect(await row.locator(".wait").textContent()).toContain("bash")
+      const { tui_focus } = liveState(directory)
+      await task.client.postSessionIdPermissionsPermissionId({
+        path: { id, permissionID: tui_focus.details.id },
+        body: { response: "always" },
+      })
+      await row.getByText("1 compaction", { exact: true }).waitFor()
+      await answered
+      await row.getByText("1 turn", { exact: true }).waitFor()
+      await row.getByText(/^idle · /).waitFor()
+      await row.getByText("Compaction 1:").waitFor()
+      expect(await row.locator(".wait").count()).toBe(0)
+      for (const layer of ["busy", "permission", "compaction", "turn"])
+        await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
+      expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt)
+      expect(errors).toEqual([])
+    })
   })
 
   const setUp = async (options?: Parameters<TestBrowser["open"]>[1]) => {

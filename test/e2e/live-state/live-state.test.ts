@@ -7,7 +7,7 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   bash,
-  closeTaskProjects,
+  casesOf,
   eventually,
   type ModelReply,
   newestWords,
@@ -32,16 +32,6 @@ import {
 import { sharedServer } from "../../support/opencode/task-project.ts"
 import { compactsOnce, createSession, liveState, messagesOf, runWell } from "../sessions.ts"
 
-closeTaskProjects()
-
-/** Waits until the live state is there. */
-const once =
-  (script: Script, hasBegun: () => boolean): Script =>
-  async (request) => {
-    if (request.kind === "turn") await eventually("the live state", () => hasBegun() || undefined)
-    return script(request)
-  }
-
 /** The stream of a real run, the same on both ends; see normaliseStream. */
 const GOLDEN_STREAM = join(REPOSITORY, "test/fixtures/live-state-run.jsonl")
 
@@ -53,99 +43,80 @@ const asking =
     return last.includes("ASK") && !last.includes("[tool]") ? step : { text: "Done." }
   }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["live-state.A2", "live-state.A7", "live-state.B1", "live-state.D1"],
-      "a run leaves a statefile that tells how it ended",
-    ),
-    async () => {
-      const task = await openTaskProject(binary, compactsOnce)
-      await runWell(task, task.message)
-      const { directory } = task.project
-      expect(liveFiles(directory)).toEqual(["opencode-project.json"])
-      const { event, ts, state } = JSON.parse(task.project.read(".opencode/state/live/opencode-project.json"))
-      expect(event).toMatch(/^state\.(?:snapshot|patch)$/)
-      expect(ts).toMatch(/Z$/)
-      expect(state).toMatchObject({
-        c2c_session_id: "opencode-project",
-        c2c_alias: null,
-        root_opencode_session_id: expect.stringMatching(/^ses_/),
-        agent: { turn_count: 1, provider_id: "scripted", model_id: "model", last_step: { event_type: "session.idle" } },
-        tui_focus: { ty: "prompt", details: null },
-        pendingQuestion: null,
-        extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
-      })
-      expect(task.project.read(".opencode/state/.gitignore")).toBe("*\n")
-      expect(readdirSync(liveFolder(directory))).toEqual(["opencode-project.json"])
-    },
-  )
+describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode $version"), (binary) => {
+  test(promised(["live-state.A7", "live-state.B1"], "a run leaves a statefile that tells how it ended"), async () => {
+    const task = await openTaskProject(binary, compactsOnce)
+    await runWell(task, task.message)
+    const { directory } = task.project
+    expect(liveFiles(directory)).toEqual(["opencode-project.json"])
+    const { event, ts, state } = JSON.parse(task.project.read(".opencode/state/live/opencode-project.json"))
+    expect(event).toMatch(/^state\.(?:snapshot|patch)$/)
+    expect(ts).toMatch(/Z$/)
+    expect(state).toMatchObject({
+      c2c_session_id: "opencode-project",
+      c2c_alias: null,
+      root_opencode_session_id: expect.stringMatching(/^ses_/),
+      agent: { turn_count: 1, provider_id: "scripted", model_id: "model", last_step: { event_type: "session.idle" } },
+      tui_focus: { ty: "prompt", details: null },
+      pendingQuestion: null,
+      extensions: { task: { id: task.taskID, role: "worker" }, compactions: 1 },
+    })
+    expect(task.project.read(".opencode/state/.gitignore")).toBe("*\n")
+    expect(readdirSync(liveFolder(directory))).toEqual(["opencode-project.json"])
+  })
 
-  test(
-    promised(
-      ["live-state.A1", "live-state.A2", "live-state.A7", "live-state.A8", "live-state.D1"],
-      "a writer of the user's gets version 1 and nothing more",
-    ),
-    async () => {
-      const task = await openTaskProject(binary, compactsOnce)
-      const file = join(task.project.home, "stream.jsonl")
-      const environment = {
-        BATON_STATE_WRITER: recordingWriter(file, "echo WRITER-SAYS; echo WRITER-SAYS >&2"),
-        C2C_MCP_SESSION_ID: "my-session",
-        C2C_MCP_AUTO_REGISTER_ALIAS: "my-alias",
-      }
-      const { stdout, stderr } = await runWell(task, task.message, { environment })
-      expect(stdout).toContain("Finished.")
-      expect(stdout + stderr).not.toContain("WRITER-SAYS")
-      const lines = await eventually("the end in the stream", () => {
-        const found = readStream(file)
-        return JSON.stringify(found).includes('"session.idle"') ? found : undefined
-      })
-      expect(normaliseStream(lines)).toBe(readFileSync(GOLDEN_STREAM, "utf8"))
-      expect(lines[0]?.event).toBe("state.snapshot")
-      expect(lines.some(({ event }) => event === "state.patch")).toBe(true)
-      expect(JSON.stringify(lines)).not.toContain("extensions")
-      expect(reduceStream(lines)).toMatchObject({ c2c_session_id: "my-session", c2c_alias: "my-alias" })
-      expect(liveFiles(task.project.directory)).toEqual([])
-    },
-  )
+  test(promised(["live-state.A1", "live-state.A7", "live-state.A8"], "a user's writer gets version 1"), async () => {
+    const task = await openTaskProject(binary, compactsOnce)
+    const file = join(task.project.home, "stream.jsonl")
+    const environment = {
+      BATON_STATE_WRITER: recordingWriter(file, "echo WRITER-SAYS; echo WRITER-SAYS >&2"),
+      C2C_MCP_SESSION_ID: "my-session",
+      C2C_MCP_AUTO_REGISTER_ALIAS: "my-alias",
+    }
+    const { stdout, stderr } = await runWell(task, task.message, { environment })
+    expect(stdout).toContain("Finished.")
+    expect(stdout + stderr).not.toContain("WRITER-SAYS")
+    const lines = await eventually("the end in the stream", () => {
+      const found = readStream(file)
+      return JSON.stringify(found).includes('"session.idle"') ? found : undefined
+    })
+    expect(normaliseStream(lines)).toBe(readFileSync(GOLDEN_STREAM, "utf8"))
+    expect(lines[0]?.event).toBe("state.snapshot")
+    expect(lines.some(({ event }) => event === "state.patch")).toBe(true)
+    expect(JSON.stringify(lines)).not.toContain("extensions")
+    expect(reduceStream(lines)).toMatchObject({ c2c_session_id: "my-session", c2c_alias: "my-alias" })
+    expect(liveFiles(task.project.directory)).toEqual([])
+  })
 
-  test(
-    promised(
-      ["live-state.A5", "live-state.A6", "live-state.D1"],
-      "in serve, a permission is shown while it waits, and children are not",
-    ),
-    async () => {
-      const { client, project, say } = await openSharedTask(binary, asking(bash("true")), {
-        config: { permission: { bash: "ask" } },
-      })
-      const file = recordStream(project)
-      const root = await createSession({ client })
-      const answered = say("ASK", root)
-      const waiting = await streamedState(file, '"ty":"permission"')
-      const { details } = waiting.tui_focus as { details: { id: string; type: string } }
-      expect(details.type).toBe("bash")
-      await client.postSessionIdPermissionsPermissionId({
-        path: { id: root, permissionID: details.id },
-        body: { response: "once" },
-      })
-      await answered
-      await say("Hello.", await createSession({ client }, root))
-      const done = await streamedState(file, '"is_idle":true')
-      expect(done).toMatchObject({
-        root_opencode_session_id: root,
-        agent: { turn_count: 1 },
-        tui_focus: { ty: "prompt", details: null },
-      })
-    },
-  )
+  test(promised(["live-state.A5", "live-state.A6"], "in serve, a permission is shown while it waits"), async () => {
+    const config = { permission: { bash: "ask" } }
+    const { client, project, say } = await openSharedTask(binary, asking(bash("true")), { config })
+    const file = recordStream(project)
+    const root = await createSession({ client })
+    const answered = say("ASK", root)
+    const waiting = await streamedState(file, '"ty":"permission"')
+    const { details } = waiting.tui_focus as { details: { id: string; type: string } }
+    expect(details.type).toBe("bash")
+    const path = { id: root, permissionID: details.id }
+    await client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
+    await answered
+    await say("Hello.", await createSession({ client }, root))
+    const done = await streamedState(file, '"is_idle":true')
+    // The child's turn is not counted.
+    const root_opencode_session_id = root
+    const tui_focus = { ty: "prompt", details: null }
+    expect(done).toMatchObject({ root_opencode_session_id, agent: { turn_count: 1 }, tui_focus })
+  })
 
-  test.each([
+  const WRITERS = [
     ["is not there", undefined],
     ["exits at once", "exit 3"],
-    ["never reads", "sleep 30"],
     ["talks on both streams", "while read -r line; do echo out; pwd >&2; done"],
-  ])(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs the run nothing"), async (what, lines) => {
+    ["never reads", "sleep 30"],
+  ] as const
+  const writers = casesOf(binary, WRITERS)
+  test.each(writers)(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs nothing"), async (...row) => {
+    const [what, lines] = row
     let isPublished = false
     const task: SharedTask = await openSharedTask(binary, async (request) => {
       // The writer's lines in the log name the project's folder.
@@ -154,10 +125,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     })
     const answers = async (): Promise<string[]> => {
       const id = await task.say(task.message)
-      const own = (await messagesOf(task, id))
-        .filter(({ info }) => info.role === "assistant")
-        .flatMap(({ parts }) => parts)
-      return own.flatMap((part) => (part.type === "text" ? part.text : part.type === "tool" ? part.tool : []))
+      const own = (await messagesOf(task, id)).filter(({ info }) => info.role === "assistant")
+      const parts = own.flatMap((message) => message.parts)
+      return parts.flatMap((part) => (part.type === "text" ? part.text : part.type === "tool" ? part.tool : []))
     }
     setLiveState(task.project, { enabled: false })
     const plain = await answers()
@@ -176,10 +146,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   test(promised("live-state.A2", "it is off when the settings say so"), async () => {
     const shown = (task: SharedTask) => liveFiles(task.project.directory)
-    const on: SharedTask = await openSharedTask(
-      binary,
-      once(compactsOnce, () => shown(on).length > 0),
-    )
+    const whenShown: Script = async (request) => {
+      if (request.kind === "turn") await eventually("the live state", () => shown(on).length > 0 || undefined)
+      return compactsOnce(request)
+    }
+    const on: SharedTask = await openSharedTask(binary, whenShown)
     // If it were published, that would happen before the request that starts later.
     const off = await openSharedTask(binary, async (request) => {
       if (request.kind === "turn" && request.index === 0) await on.say(on.message)
@@ -190,118 +161,95 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect([shown(on).length, shown(off)]).toEqual([1, []])
   })
 
-  test(
-    promised(
-      ["live-state.A6", "live-state.D1"],
-      "in serve, a question is shown while it waits, and gone when answered",
-    ),
-    async () => {
-      const options = [
-        { label: "Left", description: "Not right" },
-        { label: "Right", description: "Not left" },
-      ]
-      const questions = [{ question: "Which way?", header: "Way", options }]
-      const script = asking({ tool: "question", input: { questions } })
-      const { client, project, say } = await openSharedTask(binary, script)
-      const file = recordStream(project)
-      const id = await createSession({ client })
-      const answered = say("ASK", id)
-      const { pendingQuestion } = await streamedState(file, '"pendingQuestion":{')
-      const pending = pendingQuestion as { id: string }
-      expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
-      const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`
-      const reply = await fetch(new URL(path, sharedServer(binary).url), {
-        method: "POST",
-        body: JSON.stringify({ answers: [["Left"]] }),
-        headers: { "content-type": "application/json" },
-      })
-      expect(reply.status).toBe(200)
-      await answered
-      const done = await streamedState(file, '"is_idle":true')
-      expect(done).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
-      const snapshots = readStream(file).flatMap((line) =>
-        line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
-      )
-      expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
-    },
-  )
+  test(promised("live-state.A6", "in serve, a question is shown while it waits, and gone when answered"), async () => {
+    const options = ["Left", "Right"].map((label) => ({ label, description: `To the ${label}` }))
+    const questions = [{ question: "Which way?", header: "Way", options }]
+    const script = asking({ tool: "question", input: { questions } })
+    const { client, project, say } = await openSharedTask(binary, script)
+    const file = recordStream(project)
+    const id = await createSession({ client })
+    const answered = say("ASK", id)
+    const { pendingQuestion } = await streamedState(file, '"pendingQuestion":{')
+    const pending = pendingQuestion as { id: string }
+    expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
+    const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`
+    const headers = { "content-type": "application/json" }
+    const answer = { method: "POST", body: JSON.stringify({ answers: [["Left"]] }), headers }
+    const reply = await fetch(new URL(path, sharedServer(binary).url), answer)
+    expect(reply.status).toBe(200)
+    await answered
+    const done = await streamedState(file, '"is_idle":true')
+    expect(done).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" } })
+    const snapshots = readStream(file).flatMap((line) =>
+      line.event === "state.snapshot" ? [line.state.pendingQuestion?.id] : [],
+    )
+    expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
+  })
 
-  test(
-    promised("live-state.A2", "the task that a later message sets is shown while the model thinks about its answer"),
-    async () => {
-      const OTHER = "ts-0ddba11"
-      const thought = [createDeferred<void>(), createDeferred<void>()] as const
-      const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
-        if (conversation.includes("Task: ")) await thought[conversation.includes(OTHER) ? 1 : 0].promise
-        return { text: "Done." }
-      })
-      const shown = () => liveState(project.directory)
-      try {
-        await say("Hello.")
-        expect((await eventually("the statefile", shown)).extensions.task).toBeNull()
-        const session = await createSession({ client })
-        for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
-          const answered = say(text, session)
-          answered.catch(() => {})
-          await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
-          thought[index].resolve()
-          await answered
-        }
-      } finally {
-        for (const each of thought) each.resolve()
+  test(promised("live-state.A2", "a later message's task is shown while the model thinks about it"), async () => {
+    const OTHER = "ts-0ddba11"
+    const thought = [createDeferred<void>(), createDeferred<void>()] as const
+    const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
+      if (conversation.includes("Task: ")) await thought[conversation.includes(OTHER) ? 1 : 0].promise
+      return { text: "Done." }
+    })
+    const shown = () => liveState(project.directory)
+    try {
+      await say("Hello.")
+      expect((await eventually("the statefile", shown)).extensions.task).toBeNull()
+      const session = await createSession({ client })
+      for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
+        const answered = say(text, session)
+        answered.catch(() => {})
+        await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
+        thought[index].resolve()
+        await answered
       }
-    },
-  )
+    } finally {
+      for (const each of thought) each.resolve()
+    }
+  })
 
-  test(
-    promised(
-      ["live-state.A2", "live-state.A5", "live-state.D1", "live-state.D2"],
-      "a server of two directories has one statefile for each, which kill -9 leaves whole",
-    ),
-    async () => {
-      const done: Script = () => ({ text: "Done." })
-      const [one, two] = [await openTaskProject(binary, done), await openTaskProject(binary, done)]
-      const folders = [one.project.directory, two.project.directory]
-      const server = await startServer(binary, one.project)
-      try {
-        const ids: string[] = []
-        for (const { project, message } of [one, two]) {
-          const client = createOpencodeClient({ baseUrl: server.url, directory: project.directory })
-          const id = await createSession({ client })
-          await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text: message }] } })
-          ids.push(id)
-        }
-        for (const [index, directory] of folders.entries()) {
-          await eventually("the turn's end", () => liveState(directory)?.agent.is_idle || undefined)
-          expect(liveFiles(directory)).toEqual(["opencode-project.json"])
-          expect(liveState(directory)).toMatchObject({
-            root_opencode_session_id: ids[index],
-            opencode_pid: server.pid,
-            agent: { turn_count: 1 },
-            extensions: { task: { id: [one, two][index]?.taskID } },
-          })
-        }
-        process.kill(server.pid, "SIGKILL")
-        for (const [index, directory] of folders.entries())
-          expect(liveState(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
-      } finally {
-        await server.stop()
+  test(promised(["live-state.A5", "live-state.D2"], "a folder's statefile outlives kill -9"), async () => {
+    const done: Script = () => ({ text: "Done." })
+    const [one, two] = [await openTaskProject(binary, done), await openTaskProject(binary, done)]
+    const folders = [one.project.directory, two.project.directory]
+    const server = await startServer(binary, one.project)
+    try {
+      const ids: string[] = []
+      for (const { project, message } of [one, two]) {
+        const client = createOpencodeClient({ baseUrl: server.url, directory: project.directory })
+        const id = await createSession({ client })
+        await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text: message }] } })
+        ids.push(id)
       }
-    },
-  )
+      for (const [index, directory] of folders.entries()) {
+        await eventually("the turn's end", () => liveState(directory)?.agent.is_idle || undefined)
+        expect(liveFiles(directory)).toEqual(["opencode-project.json"])
+        expect(liveState(directory)).toMatchObject({
+          root_opencode_session_id: ids[index],
+          opencode_pid: server.pid,
+          agent: { turn_count: 1 },
+          extensions: { task: { id: [one, two][index]?.taskID } },
+        })
+      }
+      process.kill(server.pid, "SIGKILL")
+      for (const [index, directory] of folders.entries())
+        expect(liveState(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
+    } finally {
+      await server.stop()
+    }
+  })
 
-  test(
-    promised(["live-state.A2", "live-state.D2"], "a directory whose plugins start anew keeps one statefile"),
-    async () => {
-      const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
-      const shownAfter = async (text: string): Promise<void> => {
-        const id = await say(text)
-        await eventually("the state", () => JSON.stringify(liveState(project.directory))?.includes(id) || undefined)
-      }
-      await shownAfter("Hello")
-      await restart()
-      await shownAfter("Hello again")
-      expect(liveFiles(project.directory)).toEqual([`opencode-${basename(project.directory)}.json`])
-    },
-  )
+  test(promised("live-state.D2", "a directory whose plugins start anew has one statefile"), async () => {
+    const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
+    const shownAfter = async (text: string): Promise<void> => {
+      const id = await say(text)
+      await eventually("the state", () => JSON.stringify(liveState(project.directory))?.includes(id) || undefined)
+    }
+    await shownAfter("Hello")
+    await restart()
+    await shownAfter("Hello again")
+    expect(liveFiles(project.directory)).toEqual([`opencode-${basename(project.directory)}.json`])
+  })
 })

@@ -7,8 +7,8 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   canToolsAsk,
-  closeTaskProjects,
   deadline,
+  endsOf,
   eventually,
   type ModelReply,
   type OpenCodeBinary,
@@ -19,8 +19,6 @@ import { passOver, returns } from "../../support/model/pass-over-script.ts"
 import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
 import { compact, createSession, messagesOf, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 /** The project's passes, oldest first. */
 const passRecords = ({ directory }: TestProject): PassRecord[] => {
@@ -94,209 +92,173 @@ const textsOf = async ({ messages }: Session): Promise<string[]> =>
 const announcement = (task: SharedTask) =>
   eventually("the announcement", () => turnsOf(task).find((conversation) => NOTICE.test(conversation)))
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["pass-over.C4", "pass-over.A4", "pass-over.G1"],
-      "a late result is kept and announced, and not applied by itself",
-    ),
-    async () => {
-      const gate = createGate({ tool: "write", input: { filePath: "src/late.ts", content: "late\n" } })
-      const task = await openPassOverSession(binary, {
-        root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
-        agents: { "SLOW-WORK": [gate.step, returns(), DONE] },
-        policy: { defaults: { timeout_ms: 1_000, on_timeout: "continue", auto_apply: true } },
-      })
-      await task.say("Go.")
-      const [answer = ""] = await task.answers()
-      expect(answer).toContain("status timeout")
-      expect(answer).toContain("E010 SUBAGENT_TIMEOUT")
-      expect(answer).toMatch(/Child session: ses_/)
-      gate.open()
-      const notice = await announcement(task)
-      expect(notice).toContain("(came late)")
-      expect(notice).toContain("1 of them are pending")
-      expect(sources(task.project)).toEqual(["a.ts"])
-    },
-  )
+describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary) => {
+  test(promised(["pass-over.C4", "pass-over.A4"], "a late result is announced and not applied"), async () => {
+    const gate = createGate({ tool: "write", input: { filePath: "src/late.ts", content: "late\n" } })
+    const task = await openPassOverSession(binary, {
+      root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
+      agents: { "SLOW-WORK": [gate.step, returns(), DONE] },
+      policy: { defaults: { timeout_ms: 1_000, on_timeout: "continue", auto_apply: true } },
+    })
+    await task.say("Go.")
+    const [answer = ""] = await task.answers()
+    expect(answer).toContain("status timeout")
+    expect(answer).toContain("E010 SUBAGENT_TIMEOUT")
+    expect(answer).toMatch(/Child session: ses_/)
+    gate.open()
+    const notice = await announcement(task)
+    expect(notice).toContain("(came late)")
+    expect(notice).toContain("1 of them are pending")
+    expect(sources(task.project)).toEqual(["a.ts"])
+  })
 
-  test(
-    promised("pass-over.E5", "a subagent that hangs is ended, and the next attempt begins with fresh files"),
-    async () => {
-      const gate = createGate(DONE)
-      let attempts = 0
-      const first = (): ModelReply => {
-        attempts++
-        return { tool: "write", input: { filePath: attempts === 1 ? "src/half.ts" : "src/made.ts", content: "x\n" } }
+  test(promised("pass-over.D2", "an abort ends everything below: no model is asked again"), async () => {
+    const gate = createGate({ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } })
+    const task = await openPassOverSession(binary, {
+      root: [passOver({ subagent: "coder", objective: "OUTER" }), DONE],
+      agents: {
+        OUTER: [passOver({ subagent: "second", objective: "INNER" }), returns(), DONE],
+        INNER: [gate.step, returns(), DONE],
+      },
+    })
+    const turn = task.say("Go.").catch(() => "aborted")
+    await gate.reached
+    const [outer = ""] = await task.children()
+    const [inner = ""] = await task.children(outer)
+    const asked = task.model.requests.length
+    await abortAll(task, [task.sessionID, outer, inner])
+    const areCancelled = () => passStates(task.project).join() === "cancelled,cancelled" || undefined
+    await eventually("the end of both passes", areCancelled)
+    gate.open()
+    // OpenCode says idle a moment before the turn is over, and would end the next one with it (1.2.15).
+    expect(await turn).toBe("aborted")
+    // Pending requests would be made by the end of another turn.
+    await task.say("And now?")
+    expect(task.model.requests.length).toBe(asked + 1)
+    expect(sources(task.project)).toEqual(["a.ts"])
+  })
+
+  test(promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return is waited for"), async () => {
+    const slow = { tool: "bash", input: { command: "sleep 1; echo late > src/late.ts", description: "writes late" } }
+    const done = { tool: "pass_over_return", input: { status: "completed", summary: "Written." } }
+    const task = await openPassOverSession(binary, {
+      root: [passOver({ subagent: "coder", objective: "BOTH-AT-ONCE" }), DONE],
+      agents: { "BOTH-AT-ONCE": [{ tools: [slow, done] }, DONE] },
+    })
+    await task.say("Go.")
+    const [answer = ""] = await task.answers()
+    expect(answer).toContain("Written.")
+    expect(answer).toContain("added src/late.ts")
+  })
+
+  test(promised(["pass-over.D2", "pass-over.A1"], "closing words hold nothing up"), async () => {
+    const [words, next] = [createGate(DONE), createGate(DONE)]
+    const task = await openPassOverSession(binary, {
+      root: [passOver({ subagent: "audit", objective: "TALK-ON" }), next.step],
+      agents: { "TALK-ON": [returns(), words.step] },
+    })
+    await task.sayLater("Go.")
+    await Promise.all([next.reached, words.reached])
+    const [child = ""] = await task.children()
+    await abortAll(task, [task.sessionID, child])
+    words.open()
+    next.open()
+  })
+
+  test(promised("pass-over.A4", "an asynchronous result is announced once, with a compaction in between"), async () => {
+    const gate = createGate(returns({ decision: "approved" }))
+    const task = await openPassOverSession(binary, {
+      root: [passOver({ subagent: "audit", objective: "ASYNC-WORK", async: true }), DONE],
+      agents: { "ASYNC-WORK": [gate.step, DONE] },
+    })
+    await task.say("Go.")
+    expect((await task.answers())[0]).toContain("audit is at work.")
+    await compact(task, task.sessionID)
+    gate.open()
+    await announcement(task)
+    await task.say("And now?")
+    const notices = (await textsOf(task)).filter((text) => NOTICE.test(text))
+    expect(notices).toEqual([expect.stringContaining("decision: approved")])
+  })
+
+  test(promised(["pass-over.A4", "pass-over.B3"], "what a killed process left is ended and announced"), async () => {
+    const gate = createGate(DONE)
+    const task = await openSharedPasses(binary, {
+      root: [passOver({ subagent: "coder", objective: "CUT-OFF" }), DONE],
+      agents: { "CUT-OFF": [{ tool: "write", input: { filePath: "src/half.ts", content: "half\n" } }, gate.step] },
+    })
+    const { client, pid, stop } = await startServer(binary, task.project)
+    onTestFinished(stop)
+    const id = await createSession({ client })
+    await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: "Go." }] } })
+    await gate.reached
+    process.kill(pid, "SIGKILL")
+    gate.open()
+    await task.say("What happened?", id)
+    // It is not complete, so that the user is asked when the agent wants it.
+    expect(await announcement(task)).toMatch(/pass_over_status {"pass_over_id":"pass_\w+"}/)
+    const output = passRecords(task.project)[0]?.output
+    expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
+    expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/half.ts", change: "added" }))
+    expect(sources(task.project)).toEqual(["a.ts"])
+  })
+
+  test(promised("pass-over.A6", "unless said otherwise the user is asked before a result goes back"), async () => {
+    const ask = passOver({ subagent: "audit", objective: "ASK-ME" })
+    const task = await openPassOverSession(binary, {
+      root: [ask, ask, DONE],
+      agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
+      policy: "{}",
+      config: { permission: { edit: "allow", pass_over_result: "ask" } },
+    })
+    if (!canToolsAsk(binary)) {
+      await task.say("Go.")
+      const unasked = expect.stringContaining("This OpenCode cannot ask whether it may go back")
+      expect(await task.answers()).toEqual([unasked, unasked])
+      return
+    }
+    const asked: string[] = []
+    const events = await task.client.event.subscribe()
+    const answering = (async () => {
+      for await (const event of events.stream) {
+        const { type, properties } = event as { type: string; properties: { id?: string; sessionID?: string } }
+        if (type !== "permission.asked" || !properties.id || !properties.sessionID) continue
+        asked.push(properties.id)
+        await task.client.postSessionIdPermissionsPermissionId({
+          path: { id: properties.sessionID, permissionID: properties.id },
+          body: { response: asked.length === 1 ? "once" : "reject" },
+        })
+        if (asked.length === 2) return
       }
-      const task = await openPassOverSession(binary, {
-        root: [passOver({ subagent: "coder", objective: "HANG-ONCE" }), DONE],
-        agents: { "HANG-ONCE": [first, () => (attempts === 1 ? gate.step() : returns()), DONE] },
-        policy: { defaults: { timeout_ms: deadline(4_000), on_timeout: "stop", max_retries: 1, retry_delay_ms: 0 } },
-      })
-      await task.say("Go.")
-      gate.open()
-      const [answer = ""] = await task.answers()
-      expect(answer).toContain("Changed files (1):\n- added src/made.ts")
-      const children = await task.children()
-      expect(children).toHaveLength(2)
-      expect(await task.busy(children)).toEqual([])
-    },
-  )
+    })()
+    await task.say("Go.")
+    await answering
+    const [released, refused] = await task.answers()
+    expect(released).toContain("decision: approved")
+    expect(refused).toContain("the user has not approved the result of audit")
+  })
+})
 
-  test(
-    promised(
-      ["pass-over.D2", "pass-over.G1"],
-      "aborting the originator ends everything below it: no model is asked again",
-    ),
-    async () => {
-      const gate = createGate({ tool: "write", input: { filePath: "src/x.ts", content: "x\n" } })
-      const task = await openPassOverSession(binary, {
-        root: [passOver({ subagent: "coder", objective: "OUTER" }), DONE],
-        agents: {
-          OUTER: [passOver({ subagent: "second", objective: "INNER" }), returns(), DONE],
-          INNER: [gate.step, returns(), DONE],
-        },
-      })
-      const turn = task.say("Go.").catch(() => "aborted")
-      await gate.reached
-      const [outer = ""] = await task.children()
-      const [inner = ""] = await task.children(outer)
-      const asked = task.model.requests.length
-      await abortAll(task, [task.sessionID, outer, inner])
-      const areCancelled = () => passStates(task.project).join() === "cancelled,cancelled" || undefined
-      await eventually("the end of both passes", areCancelled)
-      gate.open()
-      // OpenCode says idle a moment before the turn is over, and would end the next one with it (1.2.15).
-      expect(await turn).toBe("aborted")
-      // Pending requests would be made by the end of another turn.
-      await task.say("And now?")
-      expect(task.model.requests.length).toBe(asked + 1)
-      expect(sources(task.project)).toEqual(["a.ts"])
-    },
-  )
-
-  test(
-    promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return belongs to the result, and is waited for"),
-    async () => {
-      const slow = { tool: "bash", input: { command: "sleep 1; echo late > src/late.ts", description: "writes late" } }
-      const done = { tool: "pass_over_return", input: { status: "completed", summary: "Written." } }
-      const task = await openPassOverSession(binary, {
-        root: [passOver({ subagent: "coder", objective: "BOTH-AT-ONCE" }), DONE],
-        agents: { "BOTH-AT-ONCE": [{ tools: [slow, done] }, DONE] },
-      })
-      await task.say("Go.")
-      const [answer = ""] = await task.answers()
-      expect(answer).toContain("Written.")
-      expect(answer).toContain("added src/late.ts")
-    },
-  )
-
-  test(
-    promised(
-      ["pass-over.D2", "pass-over.A1"],
-      "a subagent's closing words are not waited for, and aborting the originator ends them, too",
-    ),
-    async () => {
-      const [words, next] = [createGate(DONE), createGate(DONE)]
-      const task = await openPassOverSession(binary, {
-        root: [passOver({ subagent: "audit", objective: "TALK-ON" }), next.step],
-        agents: { "TALK-ON": [returns(), words.step] },
-      })
-      await task.sayLater("Go.")
-      await Promise.all([next.reached, words.reached])
-      const [child = ""] = await task.children()
-      await abortAll(task, [task.sessionID, child])
-      words.open()
-      next.open()
-    },
-  )
-
-  test(
-    promised(
-      ["pass-over.A4", "pass-over.G1"],
-      "an asynchronous result is announced once, with a compaction in between",
-    ),
-    async () => {
-      const gate = createGate(returns({ decision: "approved" }))
-      const task = await openPassOverSession(binary, {
-        root: [passOver({ subagent: "audit", objective: "ASYNC-WORK", async: true }), DONE],
-        agents: { "ASYNC-WORK": [gate.step, DONE] },
-      })
-      await task.say("Go.")
-      expect((await task.answers())[0]).toContain("audit is at work.")
-      await compact(task, task.sessionID)
-      gate.open()
-      await announcement(task)
-      await task.say("And now?")
-      const notices = (await textsOf(task)).filter((text) => NOTICE.test(text))
-      expect(notices).toEqual([expect.stringContaining("decision: approved")])
-    },
-  )
-
-  test(
-    promised(
-      ["pass-over.A4", "pass-over.B3"],
-      "a pass that a killed process left is brought to its end and announced at the next idle",
-    ),
-    async () => {
-      const gate = createGate(DONE)
-      const task = await openSharedPasses(binary, {
-        root: [passOver({ subagent: "coder", objective: "CUT-OFF" }), DONE],
-        agents: { "CUT-OFF": [{ tool: "write", input: { filePath: "src/half.ts", content: "half\n" } }, gate.step] },
-      })
-      const { client, pid, stop } = await startServer(binary, task.project)
-      onTestFinished(stop)
-      const id = await createSession({ client })
-      await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: "Go." }] } })
-      await gate.reached
-      process.kill(pid, "SIGKILL")
-      gate.open()
-      await task.say("What happened?", id)
-      // It is not complete, so that the user is asked when the agent wants it.
-      expect(await announcement(task)).toMatch(/pass_over_status {"pass_over_id":"pass_\w+"}/)
-      const output = passRecords(task.project)[0]?.output
-      expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
-      expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/half.ts", change: "added" }))
-      expect(sources(task.project)).toEqual(["a.ts"])
-    },
-  )
-
-  test(
-    promised(["pass-over.A6"], "where nobody said otherwise, the user is asked before a result goes back"),
-    async () => {
-      const ask = passOver({ subagent: "audit", objective: "ASK-ME" })
-      const task = await openPassOverSession(binary, {
-        root: [ask, ask, DONE],
-        agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
-        policy: "{}",
-        config: { permission: { edit: "allow", pass_over_result: "ask" } },
-      })
-      if (!canToolsAsk(binary)) {
-        await task.say("Go.")
-        const unasked = expect.stringContaining("This OpenCode cannot ask whether it may go back")
-        expect(await task.answers()).toEqual([unasked, unasked])
-        return
-      }
-      const asked: string[] = []
-      const events = await task.client.event.subscribe()
-      const answering = (async () => {
-        for await (const event of events.stream) {
-          const { type, properties } = event as { type: string; properties: { id?: string; sessionID?: string } }
-          if (type !== "permission.asked" || !properties.id || !properties.sessionID) continue
-          asked.push(properties.id)
-          await task.client.postSessionIdPermissionsPermissionId({
-            path: { id: properties.sessionID, permissionID: properties.id },
-            body: { response: asked.length === 1 ? "once" : "reject" },
-          })
-          if (asked.length === 2) return
-        }
-      })()
-      await task.say("Go.")
-      await answering
-      const [released, refused] = await task.answers()
-      expect(released).toContain("decision: approved")
-      expect(refused).toContain("the user has not approved the result of audit")
-    },
-  )
+// It waits for a time-out, so that one end is enough by day.
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
+  test(promised("pass-over.E5", "a subagent that hangs is ended; the next attempt has fresh files"), async () => {
+    const gate = createGate(DONE)
+    let attempts = 0
+    const first = (): ModelReply => {
+      attempts++
+      return { tool: "write", input: { filePath: attempts === 1 ? "src/half.ts" : "src/made.ts", content: "x\n" } }
+    }
+    const task = await openPassOverSession(binary, {
+      root: [passOver({ subagent: "coder", objective: "HANG-ONCE" }), DONE],
+      agents: { "HANG-ONCE": [first, () => (attempts === 1 ? gate.step() : returns()), DONE] },
+      policy: { defaults: { timeout_ms: deadline(4_000), on_timeout: "stop", max_retries: 1, retry_delay_ms: 0 } },
+    })
+    await task.say("Go.")
+    gate.open()
+    const [answer = ""] = await task.answers()
+    expect(answer).toContain("Changed files (1):\n- added src/made.ts")
+    const children = await task.children()
+    expect(children).toHaveLength(2)
+    expect(await task.busy(children)).toEqual([])
+  })
 })

@@ -2,19 +2,10 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import {
-  BOTH_ENDS,
-  bash,
-  closeTaskProjects,
-  type ModelRequest,
-  type SharedTask,
-  snapshotTree,
-} from "../../support/index.ts"
+import { BOTH_ENDS, bash, type ModelRequest, type SharedTask, snapshotTree } from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { goThrough, openPassOverProject, openSharedPasses, sources } from "../../support/opencode/pass-over-project.ts"
 import { runWell, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const DONE = { text: "Done." }
 const passID = (text: string): string => /\bpass_\d{17}_[0-9a-z]+/.exec(text)?.[0] ?? ""
@@ -51,60 +42,46 @@ const auditEvents = ({ project }: SharedTask): unknown[] => {
   return lines.map((line) => JSON.parse(line).event)
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["pass-over.A1", "pass-over.A2", "pass-over.A5", "pass-over.F2", "pass-over.G1"],
-      "a review comes back with decision and findings",
-    ),
-    async () => {
-      const finding = { severity: "error", message: "a is never used", path: "src/a.ts", line: 1, fix: "remove it" }
-      const task = await openSharedPasses(binary, {
-        root: [passOver({ subagent: "audit", objective: "REVIEW-IT please", files: ["src/a.ts"] }), DONE],
-        agents: { "REVIEW-IT": [returns({ decision: "changes_requested", findings: [finding] }), DONE] },
-      })
-      const answer = await goThrough(task)
-      expect(answer).toContain("audit → completed, decision: changes_requested")
-      expect(answer).toContain("error src/a.ts:1: a is never used → remove it")
-      expect(answer).toMatch(/Child session: ses_[A-Za-z0-9]{20,}/)
-      const [child] = requestsFrom("build", task)
-      expect(child?.conversation).toContain("export const a = 1")
-      expect(child?.tools).toContain("pass_over_return")
-      for (const tool of ["write", "bash"]) expect(child?.tools).not.toContain(tool)
-      const root = task.model.received("turn")[0]
-      expect(root?.tools).toContain("pass_over")
-      expect(root?.tools).not.toContain("pass_over_return")
-    },
-  )
+describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary) => {
+  test(promised(["pass-over.A1", "pass-over.A2", "pass-over.A5", "pass-over.F2"], "a review comes back"), async () => {
+    const finding = { severity: "error", message: "a is never used", path: "src/a.ts", line: 1, fix: "remove it" }
+    const task = await openSharedPasses(binary, {
+      root: [passOver({ subagent: "audit", objective: "REVIEW-IT please", files: ["src/a.ts"] }), DONE],
+      agents: { "REVIEW-IT": [returns({ decision: "changes_requested", findings: [finding] }), DONE] },
+    })
+    const answer = await goThrough(task)
+    expect(answer).toContain("audit → completed, decision: changes_requested")
+    expect(answer).toContain("error src/a.ts:1: a is never used → remove it")
+    expect(answer).toMatch(/Child session: ses_[A-Za-z0-9]{20,}/)
+    const [child] = requestsFrom("build", task)
+    expect(child?.conversation).toContain("export const a = 1")
+    expect(child?.tools).toContain("pass_over_return")
+    for (const tool of ["write", "bash"]) expect(child?.tools).not.toContain(tool)
+    const root = task.model.received("turn")[0]
+    expect(root?.tools).toContain("pass_over")
+    expect(root?.tools).not.toContain("pass_over_return")
+  })
 
-  test(
-    promised(
-      ["pass-over.B1", "pass-over.B2", "pass-over.A3", "pass-over.G1"],
-      "changes by tool and shell are held back, and rejected they leave the worktree as it was",
-    ),
-    async () => {
-      const task = await openSharedPasses(binary, {
-        root: [passOver({ subagent: "coder", objective: "CODE-IT" }), decide("pass_over_reject"), DONE],
-        agents: {
-          "CODE-IT": [...CODE, bash("echo made > src/b.ts && rm README.md"), returns(), DONE],
-        },
-      })
-      task.project.write("src/mine.ts", "not committed\n")
-      const before = ownFiles(task)
-      await goThrough(task)
-      expect(ownFiles(task)).toEqual(before)
-      const answers = turnsOf(task).findLast((text) => text.includes("rejected ("))
-      for (const part of [
-        "modified src/a.ts",
-        "added src/b.ts (by a shell command)",
-        "deleted README.md (by a shell command)",
-        "3 of them are pending",
-      ])
-        expect(answers).toContain(part)
-    },
-  )
+  test(promised(["pass-over.B1", "pass-over.B2", "pass-over.A3"], "changes are held back"), async () => {
+    const task = await openSharedPasses(binary, {
+      root: [passOver({ subagent: "coder", objective: "CODE-IT" }), decide("pass_over_reject"), DONE],
+      agents: { "CODE-IT": [...CODE, bash("echo made > src/b.ts && rm README.md"), returns(), DONE] },
+    })
+    task.project.write("src/mine.ts", "not committed\n")
+    const before = ownFiles(task)
+    await goThrough(task)
+    expect(ownFiles(task)).toEqual(before)
+    const answers = turnsOf(task).findLast((text) => text.includes("rejected ("))
+    for (const part of [
+      "modified src/a.ts",
+      "added src/b.ts (by a shell command)",
+      "deleted README.md (by a shell command)",
+      "3 of them are pending",
+    ])
+      expect(answers).toContain(part)
+  })
 
-  test(promised(["pass-over.B2", "pass-over.A3", "pass-over.G1"], "applied changes are in the worktree"), async () => {
+  test(promised(["pass-over.B2", "pass-over.A3"], "applied changes are in the worktree"), async () => {
     const task = await openPassOverProject(binary, {
       root: [
         passOver({ subagent: "coder", objective: "CODE-IT" }),
@@ -112,9 +89,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         decide("pass_over_status"),
         DONE,
       ],
-      agents: {
-        "CODE-IT": [...CODE, bash("echo made > src/b.ts"), returns(), DONE],
-      },
+      agents: { "CODE-IT": [...CODE, bash("echo made > src/b.ts"), returns(), DONE] },
     })
     await runWell(task, START)
     const answer = lastToolAnswer(task.model.requests)
@@ -123,61 +98,47 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(answer).toContain("They are in the worktree (applied)")
   })
 
-  test(
-    promised(["pass-over.B2", "pass-over.G1"], "a file that changed meanwhile is refused, and nothing is applied"),
-    async () => {
-      const task = await openSharedPasses(binary, {
-        root: [
-          passOver({ subagent: "coder", objective: "CODE-IT" }),
-          bash("echo mine > src/a.ts"),
-          decide("pass_over_apply"),
+  test(promised("pass-over.B2", "a file that changed meanwhile is refused, and nothing is applied"), async () => {
+    const task = await openSharedPasses(binary, {
+      root: [
+        passOver({ subagent: "coder", objective: "CODE-IT" }),
+        bash("echo mine > src/a.ts"),
+        decide("pass_over_apply"),
+        DONE,
+      ],
+      agents: { "CODE-IT": [...CODE, write("src/c.ts", "c\n"), returns(), DONE] },
+    })
+    const answer = await goThrough(task)
+    expect(answer).toContain("E022 APPLY_CONFLICT")
+    expect(answer).toContain("src/a.ts: conflict")
+    expect(task.project.read("src/a.ts")).toBe("mine\n")
+    expect(sources(task.project)).toEqual(["a.ts"])
+  })
+
+  test(promised("pass-over.C3", "a reader cannot write: by tool, by shell, or by an agent of its own"), async () => {
+    const task = await openSharedPasses(binary, {
+      root: [passOver({ subagent: "coder", objective: "READ-IT" }), DONE],
+      agents: {
+        "READ-IT": [
+          write("src/x.ts", "x\n"),
+          bash("echo x > src/x.ts"),
+          { tool: "task", input: { subagent_type: "general", description: "d", prompt: "Write src/x.ts" } },
+          passOver({ subagent: "second", objective: "WRITE-IT" }),
+          returns(),
           DONE,
         ],
-        agents: {
-          "CODE-IT": [...CODE, write("src/c.ts", "c\n"), returns(), DONE],
-        },
-      })
-      const answer = await goThrough(task)
-      expect(answer).toContain("E022 APPLY_CONFLICT")
-      expect(answer).toContain("src/a.ts: conflict")
-      expect(task.project.read("src/a.ts")).toBe("mine\n")
-      expect(sources(task.project)).toEqual(["a.ts"])
-    },
-  )
+        "WRITE-IT": [write("src/x.ts", "x\n"), bash("echo x > src/x.ts"), returns(), DONE],
+      },
+      policy: { subagents: { coder: { can_modify_files: false } } },
+    })
+    const before = ownFiles(task)
+    expect(await goThrough(task)).toContain("coder → completed")
+    expect(ownFiles(task)).toEqual(before)
+    expect(requestsFrom("coder", task)[0]?.tools).not.toContain("bash")
+  })
 
   test(
-    promised(
-      ["pass-over.C3", "pass-over.G1"],
-      "a reader cannot write: not by tool, not by shell, not through an agent of its own",
-    ),
-    async () => {
-      const task = await openSharedPasses(binary, {
-        root: [passOver({ subagent: "coder", objective: "READ-IT" }), DONE],
-        agents: {
-          "READ-IT": [
-            write("src/x.ts", "x\n"),
-            bash("echo x > src/x.ts"),
-            { tool: "task", input: { subagent_type: "general", description: "d", prompt: "Write src/x.ts" } },
-            passOver({ subagent: "second", objective: "WRITE-IT" }),
-            returns(),
-            DONE,
-          ],
-          "WRITE-IT": [write("src/x.ts", "x\n"), bash("echo x > src/x.ts"), returns(), DONE],
-        },
-        policy: { subagents: { coder: { can_modify_files: false } } },
-      })
-      const before = ownFiles(task)
-      expect(await goThrough(task)).toContain("coder → completed")
-      expect(ownFiles(task)).toEqual(before)
-      expect(requestsFrom("coder", task)[0]?.tools).not.toContain("bash")
-    },
-  )
-
-  test(
-    promised(
-      ["pass-over.D1", "pass-over.B3", "pass-over.F1", "pass-over.G1", "pass-over.E1"],
-      "three delegations are allowed, the fourth, a cycle and a pass to oneself are refused with the chain",
-    ),
+    promised(["pass-over.D1", "pass-over.B3", "pass-over.F1", "pass-over.E1"], "no fourth in a chain, no cycle"),
     async () => {
       const task = await openSharedPasses(binary, {
         root: [
@@ -221,10 +182,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised(
-      ["pass-over.E2", "pass-over.E3", "pass-over.A5", "pass-over.G1"],
-      "a subagent whose model fails is started again, each attempt a line of the audit; failed for good it is E011",
-    ),
+    promised(["pass-over.E2", "pass-over.E3", "pass-over.A5"], "a failed model is tried again, then E011"),
     async () => {
       const refusal = { status: 400, message: "model says no" }
       let failures = 0
@@ -234,10 +192,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           passOver({ subagent: "audit", objective: "FAIL-ALWAYS" }),
           DONE,
         ],
-        agents: {
-          "FAIL-FIRST": [() => (failures++ === 0 ? refusal : returns()), DONE],
-          "FAIL-ALWAYS": [refusal],
-        },
+        agents: { "FAIL-FIRST": [() => (failures++ === 0 ? refusal : returns()), DONE], "FAIL-ALWAYS": [refusal] },
         policy: { defaults: { retry_delay_ms: 10, max_retries: 1 } },
       })
       const answer = await goThrough(task)
@@ -269,10 +224,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(
-    promised(
-      ["pass-over.F1", "pass-over.F2", "pass-over.A7"],
-      "a skill is an agent, a user's own scout stays, and a known question is not paid for twice",
-    ),
+    promised(["pass-over.F1", "pass-over.F2", "pass-over.A7"], "a skill, a user's scout and a known question"),
     async () => {
       const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"], messages: 0 })
       const task = await openSharedPasses(binary, {

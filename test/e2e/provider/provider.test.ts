@@ -7,10 +7,12 @@ import {
   BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
-  closeTaskProjects,
+  casesOf,
+  endsOf,
   type ModelReply,
   type OpenCodeBinary,
   openSharedTask,
+  type Script,
   type SharedTask,
   TASK,
 } from "../../support/index.ts"
@@ -40,11 +42,8 @@ const startProviderProxy = async () => {
   const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = (await request.toArray()).join("")
     proxy.bodies.push(body)
-    const answer = await fetch(`${proxy.target}${request.url ?? ""}`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
-    })
+    const headers = { "content-type": "application/json" }
+    const answer = await fetch(`${proxy.target}${request.url ?? ""}`, { method: "POST", headers, body })
     // On 1.2.15 a kept connection that ends in mid-stream is reopened without OpenCode's knowledge.
     response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), connection: "close" })
     const { text, isCut } = proxy.answer(body, await answer.text())
@@ -64,28 +63,14 @@ const startProviderProxy = async () => {
 
 type ProviderProxy = Awaited<ReturnType<typeof startProviderProxy>>
 
-closeTaskProjects()
-
 /** Configures the model for Anthropic's package, with reasoning and cache control. */
-const anthropic = (proxy: ProviderProxy, context: number) => ({
-  provider: {
-    scripted: {
-      npm: "@ai-sdk/anthropic",
-      name: "Scripted",
-      options: { baseURL: proxy.url, apiKey: "none" },
-      models: {
-        model: {
-          id: "claude-sonnet-4-5",
-          name: "Model",
-          tool_call: true,
-          reasoning: true,
-          limit: { context, output: 2_000 },
-          options: { thinking: { type: "enabled", budgetTokens: 1_024 } },
-        },
-      },
-    },
-  },
-})
+const anthropic = ({ url }: ProviderProxy, context: number) => {
+  const options = { thinking: { type: "enabled", budgetTokens: 1_024 } }
+  const does = { tool_call: true, reasoning: true, limit: { context, output: 2_000 }, options }
+  const models = { model: { id: "claude-sonnet-4-5", name: "Model", ...does } }
+  const scripted = { npm: "@ai-sdk/anthropic", name: "Scripted", options: { baseURL: url, apiKey: "none" }, models }
+  return { provider: { scripted } }
+}
 
 type Block = { type: string; text?: string; signature?: string }
 type ClaudeRequest = { system: unknown; tools?: unknown[]; messages: { role: string; content: Block[] }[] }
@@ -122,68 +107,52 @@ const placesOf = (words: string, { messages }: ClaudeRequest): string[] =>
 const thinking = (reply: ModelReply): ModelReply => ({ ...reply, reasoning: "Let me see." })
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["start.A1", "compaction.C6", "compaction.C7"],
-      "with a Claude that thinks the task and the note stand in one place, and each request begins like the one before",
-    ),
-    async () => {
-      const proxy = await startProviderProxy()
-      const steps = [bash("true"), bash("true", COMPACTING_PROMPT_TOKENS), bash("true"), { text: "Noted." }]
-      const task = await openSharedTask(
-        binary,
-        ({ kind }) => thinking(kind === "compaction" ? { text: "A summary." } : (steps.shift() ?? { text: "Done." })),
-        { config: anthropic(proxy, 20_000) },
-      )
-      proxy.target = task.model.url
-      const session = await task.say(task.message)
-      await task.say("What is next?", session)
+  test(promised(["start.A1", "compaction.C6", "compaction.C7"], "a Claude that thinks"), async () => {
+    const proxy = await startProviderProxy()
+    const steps = [bash("true"), bash("true", COMPACTING_PROMPT_TOKENS), bash("true"), { text: "Noted." }]
+    const script: Script = ({ kind }) =>
+      thinking(kind === "compaction" ? { text: "A summary." } : (steps.shift() ?? { text: "Done." }))
+    const task = await openSharedTask(binary, script, { config: anthropic(proxy, 20_000) })
+    proxy.target = task.model.url
+    const session = await task.say(task.message)
+    await task.say("What is next?", session)
 
-      const turns = turnsOf(proxy)
-      expect(proxy.bodies.every((body) => body.includes('"cache_control":{"type":"ephemeral"}'))).toBe(true)
-      expect(turns[1]?.messages[1]?.content[0]).toMatchObject({
-        type: "thinking",
-        signature: expect.stringMatching(/./),
-      })
-      const [before, after] = [turns.slice(0, 2), turns.slice(2)]
-      expectSharedPrefixes(before)
-      expectSharedPrefixes(after)
-      expectSameTools(turns)
-      for (const turn of before) expect(placesOf(TASK.specification, turn)).toEqual(["0.1"])
-      for (const turn of after) {
-        expect(placesOf("(compaction 1 of this session)", turn)).toEqual(["0.1"])
-        expect(placesOf(TASK.specification, turn)).toEqual(["0.1"])
-      }
-      expect(await task.records(1)).toEqual(["Compaction 1: A summary."])
-    },
-  )
+    const turns = turnsOf(proxy)
+    expect(proxy.bodies.every((body) => body.includes('"cache_control":{"type":"ephemeral"}'))).toBe(true)
+    const signature = expect.stringMatching(/./)
+    expect(turns[1]?.messages[1]?.content[0]).toMatchObject({ type: "thinking", signature })
+    const [before, after] = [turns.slice(0, 2), turns.slice(2)]
+    expectSharedPrefixes(before)
+    expectSharedPrefixes(after)
+    expectSameTools(turns)
+    for (const turn of turns) expect(placesOf(TASK.specification, turn)).toEqual(["0.1"])
+    for (const turn of after) expect(placesOf("(compaction 1 of this session)", turn)).toEqual(["0.1"])
+    expect(await task.records(1)).toEqual(["Compaction 1: A summary."])
+  })
 
-  test(
-    promised(["pass-over.A1", "pass-over.G1"], "a Claude that thinks passes work over, and each of the two goes on"),
-    async () => {
-      const proxy = await startProviderProxy()
-      const task = await openSharedPasses(binary, {
-        root: [thinking(passOver({ subagent: "general", objective: "LOOK-IT up" })), thinking({ text: "Done." })],
-        agents: { "LOOK-IT": [thinking(bash("cat src/a.ts")), thinking(returns({ summary: "a is 1." }))] },
-        config: anthropic(proxy, 100_000),
-      })
-      proxy.target = task.model.url
-      const session = await task.say(START)
-      await task.say("And now?", session)
+  test(promised(["pass-over.A1", "pass-over.G1"], "a thinking Claude passes work over, and both go on"), async () => {
+    const proxy = await startProviderProxy()
+    const task = await openSharedPasses(binary, {
+      root: [thinking(passOver({ subagent: "general", objective: "LOOK-IT up" })), thinking({ text: "Done." })],
+      agents: { "LOOK-IT": [thinking(bash("cat src/a.ts")), thinking(returns({ summary: "a is 1." }))] },
+      config: anthropic(proxy, 100_000),
+    })
+    proxy.target = task.model.url
+    const session = await task.say(START)
+    await task.say("And now?", session)
 
-      const answer = lastToolAnswer(task.model.requests)
-      expect(answer).toContain("general → completed")
-      expect(answer).toContain("a is 1.")
-      const isChild = (turn: ClaudeRequest) => placesOf("passes this work over to you", turn).includes("0.0")
-      const turns = turnsOf(proxy)
-      const [child, root] = [turns.filter(isChild), turns.filter((turn) => !isChild(turn))]
-      expectSharedPrefixes(child)
-      expectSharedPrefixes(root)
-      expectSameTools(child)
-      // After its first pass a session is offered the tools for results.
-      expectSameTools(root.slice(1))
-    },
-  )
+    const answer = lastToolAnswer(task.model.requests)
+    expect(answer).toContain("general → completed")
+    expect(answer).toContain("a is 1.")
+    const isChild = (turn: ClaudeRequest) => placesOf("passes this work over to you", turn).includes("0.0")
+    const turns = turnsOf(proxy)
+    const [child, root] = [turns.filter(isChild), turns.filter((turn) => !isChild(turn))]
+    expectSharedPrefixes(child)
+    expectSharedPrefixes(root)
+    expectSameTools(child)
+    // After its first pass a session is offered the tools for results.
+    expectSameTools(root.slice(1))
+  })
 })
 
 type Reply = (at: number) => ModelReply | Promise<ModelReply>
@@ -195,15 +164,13 @@ type Reply = (at: number) => ModelReply | Promise<ModelReply>
  */
 const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: ProviderProxy) => {
   const recordsBefore: number[] = []
-  const task: SharedTask = await openSharedTask(
-    binary,
-    async ({ kind, index }) => {
-      if (kind !== "compaction") return { text: "Noted." }
-      recordsBefore.push((await recordsOf(task)).length)
-      return summarise(index)
-    },
-    proxy ? { config: { provider: scriptedConfig({ modelURL: proxy.url }).provider } } : {},
-  )
+  const script: Script = async ({ kind, index }) => {
+    if (kind !== "compaction") return { text: "Noted." }
+    recordsBefore.push((await recordsOf(task)).length)
+    return summarise(index)
+  }
+  const options = proxy ? { config: { provider: scriptedConfig({ modelURL: proxy.url }).provider } } : {}
+  const task: SharedTask = await openSharedTask(binary, script, options)
   if (proxy) proxy.target = task.model.url
   const id = await task.say(task.message)
   return {
@@ -245,17 +212,37 @@ const FAULTS: readonly [what: string, first: ModelReply, spoil?: Spoil][] = [
 ]
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test.each(FAULTS)(
-    promised("compaction.C8", "the %s leaves no record of a summary, and its repetition exactly one"),
-    async (_what, first, spoil) => {
-      const proxy = await startProviderProxy()
-      const session = await openSession(binary, (at) => (at === 0 ? first : { text: "The whole summary." }), proxy)
-      if (spoil) proxy.answer = (_body, answer) => (answer.includes("This half") ? spoil(answer) : { text: answer })
-      await session.compact()
-      await session.expectOneRecord("The whole summary.")
-    },
-  )
+  const faults = casesOf(binary, FAULTS)
+  test.each(faults)(promised("compaction.C8", "the %s leaves no record, its repetition one"), async (...fault) => {
+    const [, first, spoil] = fault
+    const proxy = await startProviderProxy()
+    const session = await openSession(binary, (at) => (at === 0 ? first : { text: "The whole summary." }), proxy)
+    if (spoil) proxy.answer = (_body, answer) => (answer.includes("This half") ? spoil(answer) : { text: answer })
+    await session.compact()
+    await session.expectOneRecord("The whole summary.")
+  })
 
+  let plain: Promise<RecordedRequests> | undefined
+  const features = casesOf(binary, FEATURE_NAMES)
+  test.each(features)(promised(["tokens.C2", "pass-over.A8"], "%s alone changes no other request"), async (feature) => {
+    plain ??= recordRequests(binary, [], openSharedTask)
+    const recorded = recordRequests(binary, [feature], openSharedTask)
+    const [without, withFeature] = await Promise.all([plain, recorded])
+    // Byte for byte.
+    for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
+      expect(withFeature[name].text, name).toBe(without[name].text)
+    const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
+    expect(used).toEqual(ADDITIONS[feature].adds)
+    if (feature !== "pass-over") return
+    const { tools, ...body } = JSON.parse(withFeature.policy.text)
+    const isPass = (tool: { function: { name: string } }): boolean => tool.function.name === "pass_over"
+    const others = JSON.stringify({ ...body, tools: tools.filter((tool: never) => !isPass(tool)) })
+    expect(others).toBe(JSON.stringify({ ...body, tools: JSON.parse(without.policy.text).tools }))
+    expect(JSON.stringify(tools.find(isPass)).length).toBeLessThanOrEqual(1_600)
+  })
+})
+
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(promised("compaction.C8", "a summary that the user aborts leaves no record, its repetition one"), async () => {
     const asked = createDeferred<void>()
     const over = createDeferred<ModelReply>()
@@ -273,28 +260,4 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect((await ledger.show(taskID)).description).toBe(TASK.specification)
     await session.expectOneRecord("The whole summary.")
   })
-})
-
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  let plain: Promise<RecordedRequests> | undefined
-
-  test.each(FEATURE_NAMES)(
-    promised(["tokens.C2", "pass-over.A8"], "%s alone leaves requests that do not use it as they are, byte for byte"),
-    async (feature) => {
-      plain ??= recordRequests(binary, [], openSharedTask)
-      const recorded = recordRequests(binary, [feature], openSharedTask)
-      const [without, withFeature] = await Promise.all([plain, recorded])
-      for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
-        expect(withFeature[name].text, name).toBe(without[name].text)
-      const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
-      expect(used).toEqual(ADDITIONS[feature].adds)
-      if (feature !== "pass-over") return
-      const { tools, ...body } = JSON.parse(withFeature.policy.text)
-      const isPass = (tool: { function: { name: string } }): boolean => tool.function.name === "pass_over"
-      expect(JSON.stringify({ ...body, tools: tools.filter((tool: never) => !isPass(tool)) })).toBe(
-        JSON.stringify({ ...body, tools: JSON.parse(without.policy.text).tools }),
-      )
-      expect(JSON.stringify(tools.find(isPass)).length).toBeLessThanOrEqual(1_600)
-    },
-  )
 })

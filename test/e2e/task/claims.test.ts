@@ -5,7 +5,6 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   bash,
-  closeTaskProjects,
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
@@ -14,109 +13,81 @@ import {
   openSharedTask,
   openTaskProject,
   type Script,
-  type SharedTask,
   TASK,
   type TaskProject,
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { handedOverTo } from "../../support/model/handoff-script.ts"
-import { collectToasts } from "../sessions.ts"
-
-closeTaskProjects()
+import { collectToasts, lastTurn, runWell } from "../sessions.ts"
 
 /** Runs the command or writes the file that the newest message names, and reports. */
-const obedient =
-  (directory: () => string): Script =>
-  (request) => {
-    const words = newestWords(request)
-    if (words.includes("[tool]")) return { text: "Noted." }
-    if (words.includes("Hand this work over"))
-      return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
-    const [, command] = /\bRUN: (.+)/.exec(words) ?? []
-    if (command !== undefined) return bash(command)
-    const [, file] = /\bWRITE: (.+)/.exec(words) ?? []
-    if (file === undefined) return { text: "Noted." }
-    return { tool: "write", input: { filePath: join(directory(), file), content: "new\n" } }
-  }
-
-const openClaimed = async (binary: TaskProject["binary"]): Promise<SharedTask> => {
-  const task: SharedTask = await openSharedTask(
-    binary,
-    obedient(() => task.project.directory),
-  )
-  return task
+const obedient: Script = (request) => {
+  const words = newestWords(request)
+  if (words.includes("[tool]")) return { text: "Noted." }
+  if (words.includes("Hand this work over")) return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
+  const [, command] = /\bRUN: (.+)/.exec(words) ?? []
+  if (command !== undefined) return bash(command)
+  const [, filePath] = /\bWRITE: (.+)/.exec(words) ?? []
+  return filePath === undefined ? { text: "Noted." } : { tool: "write", input: { filePath, content: "new\n" } }
 }
 
 /** Waits until `prog show` names this session as the holder, or with null that the task is free. */
-const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, session: string | null) =>
-  eventually(
-    `the claim of ${session}`,
-    async () => {
-      const shown = await ledger.prog("show", taskID)
-      const [claimed] = /^Claimed: .*$/m.exec(shown) ?? []
-      return (session === null ? claimed === undefined : claimed?.includes(`session ${session} `)) ? shown : undefined
-    },
-    ...LEDGER_WAIT_MS,
-  )
-
-const lastTurn = ({ model }: Pick<TaskProject, "model">): string => model.received("turn").at(-1)?.conversation ?? ""
+const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, session: string | null) => {
+  const isClaimed = async () => {
+    const shown = await ledger.prog("show", taskID)
+    const [claimed] = /^Claimed: .*$/m.exec(shown) ?? []
+    return (session === null ? claimed === undefined : claimed?.includes(`session ${session} `)) ? shown : undefined
+  }
+  return eventually(`the claim of ${session}`, isClaimed, ...LEDGER_WAIT_MS)
+}
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["claim.B1", "claim.B2"],
-      "the first tool claims and starts the task, a second session is told, the first one's end frees it",
-    ),
-    async () => {
-      const task = await openClaimed(binary)
-      const toasts = await collectToasts(task)
-      const first = await task.say(task.message)
-      expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
-      await task.say("RUN: true", first)
-      expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
-      const second = await task.say(`${task.message}\nWRITE: second.txt`)
-      expect(lastTurn(task)).toContain("When this message came, the task was claimed by")
-      expect(lastTurn(task)).toContain(`session ${first} on`)
-      expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
-      await task.say("Go on.", second)
-      await task.client.session.delete({ path: { id: first } })
-      await awaitClaim(task, null)
-      await task.say("RUN: true", second)
-      await awaitClaim(task, second)
-      await eventually("both toasts", () => (toasts.length >= 2 ? true : undefined))
-      const claimed = new RegExp(`^Baton: task ${task.taskID} is claimed: By .*${first}`)
-      expect(toasts).toEqual([`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)])
-      await task.restart()
-      await awaitClaim(task, null)
-    },
-  )
+  test(promised(["claim.B1", "claim.B2"], "the first tool claims, others are told, its end frees"), async () => {
+    const task = await openSharedTask(binary, obedient)
+    const toasts = await collectToasts(task)
+    const first = await task.say(task.message)
+    expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
+    await task.say("RUN: true", first)
+    expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
+    const second = await task.say(`${task.message}\nWRITE: second.txt`)
+    expect(lastTurn(task)).toContain("When this message came, the task was claimed by")
+    expect(lastTurn(task)).toContain(`session ${first} on`)
+    expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
+    await task.say("Go on.", second)
+    await task.client.session.delete({ path: { id: first } })
+    await awaitClaim(task, null)
+    await task.say("RUN: true", second)
+    await awaitClaim(task, second)
+    await eventually("both toasts", () => toasts.length >= 2 || undefined)
+    const claimed = new RegExp(`^Baton: task ${task.taskID} is claimed: By .*${first}`)
+    expect(toasts).toEqual([`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)])
+    await task.restart()
+    await awaitClaim(task, null)
+  })
 
-  test(
-    promised("claim.B2", "an exclusive claim refuses another session's changes to files, until it is released"),
-    async () => {
-      const task = await openClaimed(binary)
-      task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
-      const written = (file: string): boolean => existsSync(join(task.project.directory, file))
-      const first = await task.say(`${task.message}\nWRITE: first.txt`)
-      expect(written("first.txt")).toBe(true)
-      await awaitClaim(task, first)
-      const second = await task.say(`${task.message}\nWRITE: second.txt`)
-      expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
-      expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
-      expect(written("second.txt")).toBe(false)
-      await task.say("RUN: echo by bash >bash.txt", second)
-      expect(written("bash.txt"), "no other tool is refused").toBe(true)
-      await task.ledger.prog("release", task.taskID)
-      await task.say("WRITE: second.txt", second)
-      expect(written("second.txt")).toBe(true)
-      await awaitClaim(task, second)
-      await task.say("WRITE: third.txt", first)
-      expect(written("third.txt")).toBe(false)
-    },
-  )
+  test(promised("claim.B2", "an exclusive claim refuses another session's changes until released"), async () => {
+    const task = await openSharedTask(binary, obedient)
+    task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
+    const written = (file: string): boolean => existsSync(join(task.project.directory, file))
+    const first = await task.say(`${task.message}\nWRITE: first.txt`)
+    expect(written("first.txt")).toBe(true)
+    await awaitClaim(task, first)
+    const second = await task.say(`${task.message}\nWRITE: second.txt`)
+    expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
+    expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
+    expect(written("second.txt")).toBe(false)
+    await task.say("RUN: echo by bash >bash.txt", second)
+    expect(written("bash.txt"), "no other tool is refused").toBe(true)
+    await task.ledger.prog("release", task.taskID)
+    await task.say("WRITE: second.txt", second)
+    expect(written("second.txt")).toBe(true)
+    await awaitClaim(task, second)
+    await task.say("WRITE: third.txt", first)
+    expect(written("third.txt")).toBe(false)
+  })
 
   test(promised("claim.B1", "a child session works under its parent's claim"), async () => {
-    const task = await openClaimed(binary)
+    const task = await openSharedTask(binary, obedient)
     const parent = await task.say(task.message)
     const child = (await task.client.session.create({ body: { parentID: parent } })).data?.id ?? ""
     await task.say("RUN: true", child)
@@ -127,7 +98,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(promised("claim.B2", "a session that hands its task over does not keep the next one from it"), async () => {
-    const task = await openClaimed(binary)
+    const task = await openSharedTask(binary, obedient)
     const from = await task.say(`${task.message}\nRUN: true`)
     await awaitClaim(task, from)
     await task.client.session.command({ path: { id: from }, body: { command: "handoff", arguments: "" } })
@@ -138,7 +109,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   test(promised("claim.B1", "with claims off nothing is claimed, and no task is started"), async () => {
-    const task = await openClaimed(binary)
+    const task = await openSharedTask(binary, obedient)
     task.project.write(".opencode/baton.json", JSON.stringify({ claims: "off" }))
     const first = await task.say(`${task.message}\nRUN: true`)
     await task.say("RUN: true", first)
@@ -149,20 +120,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
   test(promised("claim.B1", "kill -9 frees the claim, and so does the end of a run"), async () => {
-    const task: TaskProject = await openTaskProject(
-      binary,
-      obedient(() => task.project.directory),
-    )
-    const isClaimed = async () => ((await task.ledger.prog("claims")).includes("session") ? true : undefined)
-    const killed = await task.run(`${task.message}\nRUN: sleep 600`, {
-      onStart: (pid) =>
-        void eventually("the claim", isClaimed, ...LEDGER_WAIT_MS).then(() => process.kill(pid, "SIGKILL")),
-    })
+    const task = await openTaskProject(binary, obedient)
+    const isClaimed = async () => (await task.ledger.prog("claims")).includes("session") || undefined
+    const onStart = (pid: number) =>
+      void eventually("the claim", isClaimed, ...LEDGER_WAIT_MS).then(() => process.kill(pid, "SIGKILL"))
+    const killed = await task.run(`${task.message}\nRUN: sleep 600`, { onStart })
     expect(killed.signal).toBe("SIGKILL")
     const dead = newestSessionID(task)
     expect(await task.ledger.prog("claims")).toBe("No claims")
-    const next = await task.run(`${task.message}\nRUN: prog show ${task.taskID}`)
-    expect(next.exitCode, next.stderr).toBe(0)
+    await runWell(task, `${task.message}\nRUN: prog show ${task.taskID}`)
     expect(lastTurn(task)).not.toContain("When this message came")
     expect(newestSessionID(task)).not.toBe(dead)
     expect(await task.ledger.prog("claims")).toBe("No claims")
@@ -175,15 +141,11 @@ if (real.kind === "missing") registerMissingRealProg("claims beside the real pro
 else
   describe.each(endsOf(1))("OpenCode $version", (binary) => {
     test(promised(["claim.B1", "claim.B2"], "where the real prog is used, claims lie in its database"), async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        obedient(() => task.project.directory),
-      )
+      const task = await openTaskProject(binary, obedient)
       const path = `${dirname(real.program.command)}:${task.project.environment.PATH ?? process.env.PATH}`
       const environment = { PATH: path, BATON_LEDGER: "real" }
       await task.ledger.prog("claim", task.taskID, "--as", "ada")
-      const result = await task.run(`${task.message}\nRUN: prog claims; prog --version`, { environment })
-      expect(result.exitCode, result.stderr).toBe(0)
+      await runWell(task, `${task.message}\nRUN: prog claims; prog --version`, { environment })
       expect(lastTurn(task)).toContain("When this message came, the task was claimed by ada (on ")
       expect(lastTurn(task)).toMatch(/\[tool\][\s\S]*ada \(on /)
       expect(lastTurn(task)).not.toContain("Baton's embedded ledger")

@@ -5,7 +5,6 @@ import {
   BRIEF,
   bash,
   COMPACTING_PROMPT_TOKENS,
-  closeTaskProjects,
   type ModelRequest,
   newestSessionID,
   newestWords,
@@ -16,8 +15,6 @@ import {
   TASK,
 } from "../../support/index.ts"
 import { compact, compactionsOf, lastTurn, runWell, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const COMMAND = /\bRUN: (.+)/
 

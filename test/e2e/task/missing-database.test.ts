@@ -5,78 +5,64 @@ import {
   BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
-  closeTaskProjects,
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
   NEWEST,
   newestWords,
+  type OpenCodeBinary,
   openTaskProject,
   type Script,
   TASK,
-  type TaskProject,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
-
-closeTaskProjects()
-
-const databaseOf = ({ project }: { project: { environment: Record<string, string> } }): string =>
-  project.environment.PROG_DB ?? ""
+import { lastTurn, recordsOf, turnsOf } from "../sessions.ts"
 
 /** Asks prog for the task on LOOK; on COMPACT-NOW the context is full then. */
-const look =
-  (task: () => TaskProject): Script =>
-  (request) => {
-    if (request.kind === "compaction") return { text: "A summary." }
-    const words = newestWords(request)
-    if (!words.includes("LOOK") || words.includes("[tool]")) return { text: "Noted." }
-    return bash(`prog show ${task().taskID}`, words.includes("COMPACT-NOW") ? COMPACTING_PROMPT_TOKENS : undefined)
+const look: Script = (request) => {
+  if (request.kind === "compaction") return { text: "A summary." }
+  const words = newestWords(request)
+  const [, taskID] = /Task: (\S+)\nLOOK/.exec(words) ?? []
+  if (taskID === undefined || words.includes("[tool]")) return { text: "Noted." }
+  return bash(`prog show ${taskID}`, words.includes("COMPACT-NOW") ? COMPACTING_PROMPT_TOKENS : undefined)
+}
+
+/** A task whose ledger's database is away until `bringBack`. */
+const openWithout = async (binary: OpenCodeBinary) => {
+  const task = await openTaskProject(binary, look)
+  const path = task.project.environment.PROG_DB ?? ""
+  renameSync(path, `${path}.away`)
+  const bringBack = (): void => {
+    expect(existsSync(path)).toBe(false)
+    renameSync(`${path}.away`, path)
   }
+  return { ...task, path, bringBack }
+}
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
-    promised("task.C2", "a ledger whose database is gone is not a new one: the note says so until it is back"),
-    async () => {
-      const task: TaskProject = await openTaskProject(
-        binary,
-        look(() => task),
-      )
-      const path = databaseOf(task)
-      renameSync(path, `${path}.away`)
-      await task.run(`Task: ${task.taskID}\nLOOK`)
-      await task.run(`Work on ${task.taskID}`)
-      expect(task.model.received("turn").at(-1)?.conversation).toContain("The ledger's database is missing")
-      const [first, second] = task.model.received("turn")
-      expect(first?.conversation).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
-      expect(first?.conversation).not.toContain(TASK.specification)
-      expect(second?.conversation, "the agent's own prog").toContain(
-        `failed to open database ${path}: no ledger is there`,
-      )
-      expect(existsSync(path)).toBe(false)
-      renameSync(`${path}.away`, path)
-      await task.run("Go on.", { args: ["--continue"] })
-      expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
-    },
-  )
+  test(promised("task.C2", "a ledger whose database is gone is no new one: the note says so"), async () => {
+    const task = await openWithout(binary)
+    await task.run(`Task: ${task.taskID}\nLOOK`)
+    await task.run(`Work on ${task.taskID}`)
+    expect(lastTurn(task)).toContain("The ledger's database is missing")
+    const [first, second] = turnsOf(task)
+    expect(first).toContain(`The ledger's database is missing: there is no ledger at ${task.path}`)
+    expect(first).not.toContain(TASK.specification)
+    expect(second, "the agent's own prog").toContain(`failed to open database ${task.path}: no ledger is there`)
+    task.bringBack()
+    await task.run("Go on.", { args: ["--continue"] })
+    expect(lastTurn(task)).toContain(TASK.specification)
+  })
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
   test(promised("task.C2", "what is to be recorded while the database is gone waits for it"), async () => {
-    const task: TaskProject = await openTaskProject(
-      binary,
-      look(() => task),
-    )
-    const path = databaseOf(task)
-    renameSync(path, `${path}.away`)
+    const task = await openWithout(binary)
     await task.run(`Task: ${task.taskID}\nLOOK COMPACT-NOW`)
-    expect(existsSync(path)).toBe(false)
-    renameSync(`${path}.away`, path)
+    task.bringBack()
     await task.run("Go on.", { args: ["--continue"] })
-    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.specification)
-    const recorded = async () => {
-      const { logs } = await task.ledger.show(task.taskID)
-      return logs.find(({ message }) => message.includes("A summary."))
-    }
+    expect(lastTurn(task)).toContain(TASK.specification)
+    const recorded = async () => (await recordsOf(task)).find((message) => message.includes("A summary."))
     await eventually("the record of the compaction", recorded, ...LEDGER_WAIT_MS)
   })
 })
@@ -84,9 +70,7 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
 // scripts/test warns that this is left out.
 describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
   test(promised("task.C2", "a toast tells of a missing database"), async () => {
-    const task = await openTaskProject(NEWEST, () => ({ text: "Noted." }))
-    const path = databaseOf(task)
-    renameSync(path, `${path}.away`)
+    const task = await openWithout(NEWEST)
     const tui = await startTui(NEWEST, task.project)
     try {
       await tui.send(`Task: ${task.taskID}`)

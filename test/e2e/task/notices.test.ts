@@ -3,7 +3,6 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   COMPACTING_STEP,
-  closeTaskProjects,
   eventually,
   newestWords,
   openSharedTask,
@@ -13,8 +12,6 @@ import {
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { collectToasts } from "../sessions.ts"
-
-closeTaskProjects()
 
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
 

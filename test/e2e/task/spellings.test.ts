@@ -1,18 +1,8 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import {
-  BOTH_ENDS,
-  BRIEF,
-  closeTaskProjects,
-  endsOf,
-  openSharedTask,
-  openTaskProject,
-  TASK,
-} from "../../support/index.ts"
+import { BOTH_ENDS, BRIEF, endsOf, openSharedTask, openTaskProject, TASK } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
 import { lastTurn, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
 
 const noted = () => ({ text: "Noted." })
 

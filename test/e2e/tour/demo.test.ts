@@ -113,7 +113,7 @@ describe("the demo on a machine with Node and npm only", () => {
 
 const describeMore = (): void => {
   test(
-    promised(["repo.A2", "install.E3"], "starts at once the second time; without Baton it loses the task and fails"),
+    promised(["repo.A2", "install.E3"], "starts at once again; without Baton it loses the task"),
     async () => {
       const { exitCode, stdout, stderr } = await checkout.demo(["--without-baton"])
       expect(exitCode, stdout + stderr).toBe(1)
@@ -187,7 +187,7 @@ const describeMore = (): void => {
   )
 
   test(
-    promised("install.E3", "interrupted, it ends what it started and removes what it wrote"),
+    promised("install.E3", "interrupted, it ends what it started"),
     async () => {
       let listed: ReturnType<typeof readProcesses> | undefined
       let demo = -1

@@ -46,7 +46,7 @@ export const createPatient = () => {
     /** The report of one check, run in this process; it starts only processes of the check itself. */
     look: (id: string, extra: Record<string, string> = {}) => {
       const scratch = join(temporary, "scratch")
-      mkdirSync(scratch)
+      mkdirSync(scratch, { recursive: true })
       const run = createProcessRunner({ shell: undefined })
       const subject = { root: realpathSync(project), home, environment: { ...environment, ...extra }, scratch, run }
       return createReport(

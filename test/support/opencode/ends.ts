@@ -10,5 +10,9 @@ const isOnEveryEnd = IS_NIGHT || IS_MATRIX
 export const endsOf = (index: number): readonly OpenCodeBinary[] =>
   BOTH_ENDS.filter((_, end) => isOnEveryEnd || end === index % BOTH_ENDS.length)
 
+/** The cases that run on this end, as by `endsOf`. */
+export const casesOf = <Case>(binary: OpenCodeBinary, cases: readonly Case[]): Case[] =>
+  cases.filter((_, index) => endsOf(index).includes(binary))
+
 /** The ends for a single long case: the newest; at night all. */
 export const NEWEST_OR_ALL: readonly OpenCodeBinary[] = isOnEveryEnd ? BOTH_ENDS : [NEWEST]

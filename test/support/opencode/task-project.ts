@@ -61,14 +61,21 @@ const closeOpened = async (): Promise<void> => {
   for (const { close } of opened.splice(0)) await close()
 }
 
-/** Called once at the top of a test file: ends instances, closes models and removes projects after each test, or after all. */
-export const closeTaskProjects = (after: "each" | "all" = "each"): void => {
+let closes: "after each test" | "after all" | "itself" = "after each test"
+
+/** Called at the top of a test file whose tests share projects, or that closes them itself. */
+export const closeTaskProjects = (when: typeof closes = "after each test"): void => {
+  closes = when
+}
+
+/** Ends instances, closes models and removes projects; registered for every test file by set-up-e2e.ts. */
+export const closeTaskProjectsAfterTests = (): void => {
   afterEach(async ({ task }) => {
     if (opened.length > 0) lastOpened = [...opened]
     if (task.result?.state === "fail") keepFailure(`${task.file.name} ${task.fullTestName}`, lastOpened)
-    if (after === "each") await closeOpened()
+    if (closes === "after each test") await closeOpened()
   })
-  if (after === "all") afterAll(closeOpened)
+  afterAll(() => (closes === "itself" ? undefined : closeOpened()))
 }
 
 /** @param script is first called when OpenCode runs, so it may use the returned value */

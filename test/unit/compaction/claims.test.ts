@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { beforeEach, describe, expect, test, vi } from "vitest"
 import { type ClaimsMode, createTaskClaims, RENEW_EVERY_MS } from "../../../.opencode/baton/compaction/claims.ts"
 import type { ClaimOutcome } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
@@ -40,7 +40,6 @@ const setUp = (answers: ClaimOutcome[] = [], setting: ClaimsMode = "shared") => 
 const first: SessionTask = BINDING
 
 beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
 
 describe("a session's claim", () => {
   test(promised("claim.B1", "is made once, at the first tool, and renewed until the session ends"), async () => {

@@ -32,15 +32,8 @@ test(promised("claim.B2", "the note after a compaction tells that another sessio
   const noteFor = async (session: string): Promise<string> => {
     const { deps } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
     const claim = { session, isOwn: false, summary: "session ses_2 on this machine" }
-    const task = {
-      id: BINDING.taskID,
-      title: "T",
-      status: "open",
-      type: "task",
-      project: "p",
-      description: "",
-      logs: [],
-    }
+    const about = { title: "T", status: "open", type: "task", project: "p", description: "", logs: [] }
+    const task = { id: BINDING.taskID, ...about }
     const ledger = { readTask: async () => ({ kind: "found", task: { ...task, claim } }) as const }
     const { identity, facts } = await loadContext({ ...deps, ledger }, BINDING, EMPTY_STATE)
     return renderNote({ identity, facts, number: 1, summary: "S.", budget: createBudget(200_000) })
@@ -73,10 +66,10 @@ describe("the context of a compaction", () => {
     expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
     const { identity } = await loadContext(deps, BINDING, EMPTY_STATE)
     expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
-    expect(logged("the project's own").map(({ level, message }) => `${level} ${message}`)).toEqual([
-      "info prompts/handoff.md is the project's own (no contract comment): built-in text used",
-      "info prompts/worker.md is the project's own (no contract comment): built-in protocol used",
-    ])
+    const info = (name: string, used: string) =>
+      `info prompts/${name}.md is the project's own (no contract comment): built-in ${used} used`
+    const said = logged("the project's own").map(({ level, message }) => `${level} ${message}`)
+    expect(said).toEqual([info("handoff", "text"), info("worker", "protocol")])
   })
 
   test(promised(["compaction.C5", "compaction.C9"], "lacks git outside a repository, and logs it"), async () => {

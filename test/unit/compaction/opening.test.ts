@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
 import { type OpeningInput, openingNotice, renderOpening } from "../../../.opencode/baton/compaction/opening.ts"
 import { createOpenings } from "../../../.opencode/baton/compaction/openings.ts"
@@ -132,7 +132,6 @@ describe("the first request of a session", () => {
 
   test(promised("start.A5", "a request waits 1.5 s at most, and the next one has what came later"), async () => {
     vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
     const read = createDeferred<TaskRead>()
     const { openings, ask } = setUp([read.promise])
     await openings.begin(BINDING, MODEL)

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { hostname, tmpdir } from "node:os"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { hostname } from "node:os"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { beforeEach, describe, expect, test, vi } from "vitest"
 import { createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
 import { EMPTY_STATE, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
@@ -9,6 +9,7 @@ import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { OutboxEntry, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { afterToolUse } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
@@ -16,17 +17,10 @@ const { sessionID, taskID } = BINDING
 /** No process has this id. */
 const DEAD = 2 ** 30
 
-let root: string
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "baton-progress-"))
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-  rmSync(root, { recursive: true })
-})
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] }))
 
 const setUp = () => {
+  const root = temporaryFolder()
   let sessionState: SessionState = EMPTY_STATE
   const added: OutboxEntry[] = []
   const outbox: { waiting: OutboxEntry[]; parked: ParkedEntry[] } = { waiting: [], parked: [] }

@@ -118,9 +118,8 @@ test(promised("compaction.C7", "a handoff carries summary, number and its task's
   const { recorder, added } = setUp()
   await recorder.record(BINDING, compaction(1))
   await recorder.record(OTHER_BINDING, compaction(2))
-  expect(handoffs(added)).toMatchObject(
-    [BINDING, OTHER_BINDING].map(({ taskID }) => ({ taskID, specification: `The specification of ${taskID}.` })),
-  )
+  const expected = (taskID: string) => ({ taskID, specification: `The specification of ${taskID}.` })
+  expect(handoffs(added)).toMatchObject([BINDING, OTHER_BINDING].map(({ taskID }) => expected(taskID)))
   expect(handoffs(added)[0]?.section).toMatch(/Handoff after compaction 1 \(session ses_1.*Summary 1\./s)
 })
 

@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { describe, expect, onTestFinished, test, vi } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { claimBundle, openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -58,7 +58,6 @@ describe("the core of an instance", () => {
 describe("the dispose hooks of an instance", () => {
   test(promised("faults.F2", "take 700 ms together, though OpenCode calls one after the other"), async () => {
     vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
     const { core, lines } = newInstance()
     const disposals = [forEver, forEver, async () => {}].map((stop, at) => core.feature(`f${at}`).dispose(stop))
     let ended = 0

@@ -67,6 +67,12 @@ test.each(Object.entries(VERSIONS))(promised("install.E2", "OpenCode is %s: %j")
   for (const version of versions) expect(checkVersion(version, "/bin/opencode").status, version).toBe(status)
 })
 
+test(promised("package.A7", "says of OpenCode 2 where the 1.x line is"), () => {
+  expect(checkVersion("2.3.0", "/bin/opencode")).toMatchObject({
+    fix: expect.stringContaining("npm install -g opencode-ai@1"),
+  })
+})
+
 const TWO = '{"exports":{"A":"function","B":"function"}}'
 const IMPORTS = {
   ok: ['{"exports":{"Thing":"function"}}', '{"exports":{"default":"function"}}'],

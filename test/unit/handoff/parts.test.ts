@@ -31,19 +31,13 @@ describe("the command", () => {
 
   const GONE = { path: COMMAND_PATH, reason: "it does not exist" }
   const OWN = `${COMMAND_PATH} is the project's own (no contract comment): built-in text used`
-  test.each<[PromptFile, Partial<LogLine>]>([
-    [
-      { kind: "unusable", ...GONE },
-      { level: "warn", extra: GONE },
-    ],
-    [
-      { kind: "foreign", path: COMMAND_PATH },
-      { level: "info", message: OWN },
-    ],
-  ])(promised(["handoff.A1", "start.A4"], "where the file is %j it is the built-in one"), (file, line) => {
+  test.each<[PromptFile, LogLine["level"], Partial<LogLine>]>([
+    [{ kind: "unusable", ...GONE }, "warn", { extra: GONE }],
+    [{ kind: "foreign", path: COMMAND_PATH }, "info", { message: OWN }],
+  ])(promised(["handoff.A1", "start.A4"], "where the file is %j it is the built-in one"), (file, level, line) => {
     const { command, log, told } = setUp(file)
     for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
-    expect(log.lines).toMatchObject([line])
+    expect(log.lines).toMatchObject([{ level, ...line }])
     expect(told, "the user meant no other file").toEqual([])
   })
 
@@ -123,9 +117,8 @@ test.each([
   [["bun", INDEX, "--print-logs", "serve", "run"], true, "server"],
   [["node", "/app/main.js"], true, "server"],
   [[], true, "server"],
-] as const)(
-  promised(["handoff.B2", "handoff.B3"], "%j on the main thread %s is the interface %s"),
-  (argv, isMainThread, ui) => expect(detectUi({ argv, isMainThread })).toBe(ui),
+] as const)(promised(["handoff.B2", "handoff.B3"], "%j on main thread %s is %s"), (argv, isMainThread, ui) =>
+  expect(detectUi({ argv, isMainThread })).toBe(ui),
 )
 
 describe("a session's history", () => {
@@ -151,17 +144,9 @@ describe("a session's history", () => {
     const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
     const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
     expect(first).toBe("The first request.\n  Verbatim.")
-    expect(history).toMatchObject({
-      activity: {
-        files: [
-          { path: "src/a.ts", reads: 1, changes: 0 },
-          { path: "src/b.ts", reads: 0, changes: 1 },
-          { path: "src/c.ts", reads: 0, changes: 1 },
-        ],
-        failures: [{ command: "npm test", exitCode: 1 }],
-      },
-      compactions: 1,
-    })
+    const files = history.activity.files.map(({ path, reads, changes }) => `${path} ${reads} ${changes}`)
+    expect(files).toEqual(["src/a.ts 1 0", "src/b.ts 0 1", "src/c.ts 0 1"])
+    expect(history).toMatchObject({ activity: { failures: [{ command: "npm test", exitCode: 1 }] }, compactions: 1 })
     expect(history.incomplete).toBeUndefined()
   })
 
@@ -186,12 +171,9 @@ describe("the facts of a handoff", () => {
   })
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
-    expect(parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")).toEqual([
-      { path: "a.ts", isUntracked: false },
-      { path: "new name.ts", isUntracked: false },
-      { path: "b", isUntracked: true },
-      { path: "gone.ts", isUntracked: false },
-    ])
+    const dirty = parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")
+    expect(dirty.map(({ path }) => path)).toEqual(["a.ts", "new name.ts", "b", "gone.ts"])
+    expect(dirty.map(({ isUntracked }) => isUntracked)).toEqual([false, false, true, false])
     expect(parseDirtyFiles("")).toEqual([])
   })
 })

@@ -27,14 +27,13 @@ const setUp = ({
   records = [handoffRecord(OLD, [READER])],
   others = {} as Record<string, FakeSession>,
   cursors = true,
-  isSameTask = false,
   /** A busy machine takes its time to start a program. */
   patience = 30,
 } = {}) => {
   const sessions = new Map(Object.entries({ [READER]: { messages: [] }, [OLD]: { messages }, ...others }))
   const fake = createFakeSessions(sessions, { cursors })
   const read = createReadSession({
-    isSameTask: async () => isSameTask,
+    isSameTask: async () => false,
     sessions: fake,
     records: async () => records,
     run: (argv, options) => run(argv, { ...options, deadlineMs: options.deadlineMs * patience }),
@@ -82,18 +81,6 @@ describe("read_session", () => {
     const others = { [READER]: { info: { projectID } }, ses_else: { info: { projectID, directory } } }
     const { output } = await setUp({ others }).ask({ sessionID: "ses_else", any: true })
     expect(output).toContain("it belongs to another project")
-  })
-
-  test(promised("start.A2", "a session on the same task is read without more ado"), async () => {
-    const others = { ses_earlier: { messages: conversation(2) } }
-    const { output } = await setUp({ others, isSameTask: true }).ask({ sessionID: "ses_earlier" })
-    expect(output).toBe("## User\nQuestion 0.\n\n## Assistant\nAnswer 1.\n\n(End of session - 2 messages)")
-  })
-
-  test(promised("handoff.D2", "any: true reads a stranger and says so"), async () => {
-    const { title, output } = await setUp({ records: [] }).ask({ any: true })
-    expect(title).toContain("not in this session's chain")
-    expect(output).toMatch(/^\(Session ses_old .* is not in this session's chain\.\)\n\n## User/)
   })
 
   const MARKER = userMessage([textPart(renderMarker(OLD))], "msg_marker")

@@ -126,16 +126,13 @@ describe("file references", () => {
       .tuple(path, lines)
       .filter(([each]) => !each.includes("\0") && each.length <= 1_000)
       .map(([each, range]): FileReference => ({ path: each, ...(range ? { lines: range } : {}) }))
-    forAll(
-      3_000,
-      [fc.uniqueArray(reference, { minLength: 1, maxLength: 5, selector: (each) => JSON.stringify(each) })],
-      (references) => {
-        const written = references.map(renderReference)
-        expect(written.join("")).not.toMatch(/[\n\r`]/)
-        expect(parseReferences(written.join(" "))).toEqual(references)
-        expect(parseReferences(`Read (${written.join("), (")}).`)).toEqual(references)
-      },
-    )
+    const selector = (each: FileReference) => JSON.stringify(each)
+    forAll(1_000, [fc.uniqueArray(reference, { minLength: 1, maxLength: 5, selector })], (references) => {
+      const written = references.map(renderReference)
+      expect(written.join("")).not.toMatch(/[\n\r`]/)
+      expect(parseReferences(written.join(" "))).toEqual(references)
+      expect(parseReferences(`Read (${written.join("), (")}).`)).toEqual(references)
+    })
     for (const character of ['"', "\\", "\n", "`", "\u0001"]) {
       const path = character.repeat(1_000)
       expect(parseReferences(renderReference({ path }))).toEqual([{ path }])
@@ -260,11 +257,8 @@ test.each([
   ["one path", `@${fill("a")}`, 0],
   ["ranges", fill("@a#L1-L"), 0],
   ["one reference again and again", fill("@a "), 1],
-] as const)(
-  promised(["handoff.C1", "handoff.E2"], "code and references are looked for in a megabyte of %s"),
-  (_what, text, most) => {
-    const code = findCode(text)
-    expect(code.every(({ start, end }) => start < end && end <= text.length)).toBe(true)
-    expect(parseReferences(text).length).toBeLessThanOrEqual(most)
-  },
-)
+] as const)(promised(["handoff.C1", "handoff.E2"], "are looked for in a megabyte of %s"), (_what, text, most) => {
+  const code = findCode(text)
+  expect(code.every(({ start, end }) => start < end && end <= text.length)).toBe(true)
+  expect(parseReferences(text).length).toBeLessThanOrEqual(most)
+})

@@ -74,9 +74,9 @@ describe("sessions that start one another", () => {
     ["A", "tui", "user", undefined],
     ["E", "server", "model", undefined],
   ] as const)(
-    promised("handoff.F2", "%s on %s by the %s starts, with this session's permissions"),
-    async (id, userInterface, wish, parentID) => {
-      expect(await decide(id, userInterface, wish, parentID)).toEqual({ kind: "start", permission: RULES })
+    promised("handoff.F2", "%s on %s by the %s starts, with its permissions"),
+    async (id, ui, wish, parent) => {
+      expect(await decide(id, ui, wish, parent)).toEqual({ kind: "start", permission: RULES })
     },
   )
 

@@ -98,15 +98,12 @@ const flushesOf = async (write: () => Promise<void>): Promise<number> => {
   return flushes
 }
 
-test(
-  promised("faults.F2", "a written file and its new name are flushed to disk, unless it need not last"),
-  async () => {
-    const { state } = open()
-    const path = state.path("outbox", "record.json")
-    expect(await flushesOf(() => state.write(path, "{}"))).toBe(2)
-    expect(await flushesOf(() => state.write(path, "{}", { isDurable: false }))).toBe(0)
-  },
-)
+test(promised("faults.F2", "a written file and its new name are flushed to disk unless it need not last"), async () => {
+  const { state } = open()
+  const path = state.path("outbox", "record.json")
+  expect(await flushesOf(() => state.write(path, "{}"))).toBe(2)
+  expect(await flushesOf(() => state.write(path, "{}", { isDurable: false }))).toBe(0)
+})
 
 const SESSION = "ses_df026b492ffeRnJfnoAA4CFN1O"
 const TASK = "ts-8100dc"

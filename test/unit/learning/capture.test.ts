@@ -142,11 +142,8 @@ describe("the capture", () => {
     await second.look("No, use pnpm.", "msg_2")
     await first.look("No, use semicolons.", "msg_3")
     const { sayings } = await first.records.read(SESSION)
-    expect(sayings.map(({ sentence, state }) => `${state} ${sentence}`)).toEqual([
-      "stored No, use tabs.",
-      "waiting No, use pnpm.",
-      "waiting No, use semicolons.",
-    ])
+    const states = sayings.map(({ sentence, state }) => `${state} ${sentence}`)
+    expect(states).toEqual(["stored No, use tabs.", "waiting No, use pnpm.", "waiting No, use semicolons."])
   })
 
   test(promised("learning.B1", "keeps in memory what the disk refuses"), async () => {

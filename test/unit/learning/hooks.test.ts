@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
-import { afterEach, expect, onTestFinished, test, vi } from "vitest"
+import { expect, onTestFinished, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
@@ -15,7 +15,6 @@ const SESSION = "ses_1"
 
 // A hook has one second, and vitest may need longer to transform the files.
 await Promise.all(["learning", "tools", "detect"].map((name) => import(`../../../.opencode/baton/learning/${name}.ts`)))
-afterEach(() => vi.unstubAllEnvs())
 
 const TAUGHT = "No, use pnpm instead of npm."
 

@@ -74,21 +74,18 @@ const compacted = () => [
   user("msg_5", "Continue"),
 ]
 
-test(
-  promised("soak.B4", "of more than 500 sessions, the block of the one used least recently is dropped"),
-  async () => {
-    const record = { version: 1, sessionID: "", pid: 1, sayings: [], given: [] } as const
-    const records = { read: async () => record, update: async () => record }
-    const known = { read: async () => [learned("use tabs in the parser")] }
-    const recall = createRecall({ known, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
-    for (let at = 0; at <= 500; at++) {
-      const message = user("msg_1", "Fix the parser")
-      message.info.sessionID = `ses_${at}`
-      ;(await recall.inject([message]))?.()
-    }
-    expect([0, 1, 500].map((at) => recall.hasInjected(`ses_${at}`))).toEqual([false, true, true])
-  },
-)
+test(promised("soak.B4", "of more than 500 sessions, the block of the least recently used is dropped"), async () => {
+  const record = { version: 1, sessionID: "", pid: 1, sayings: [], given: [] } as const
+  const records = { read: async () => record, update: async () => record }
+  const known = { read: async () => [learned("use tabs in the parser")] }
+  const recall = createRecall({ known, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
+  for (let at = 0; at <= 500; at++) {
+    const message = user("msg_1", "Fix the parser")
+    message.info.sessionID = `ses_${at}`
+    ;(await recall.inject([message]))?.()
+  }
+  expect([0, 1, 500].map((at) => recall.hasInjected(`ses_${at}`))).toEqual([false, true, true])
+})
 
 describe("the request", () => {
   const open = ({ isRoot = true, folder = temporaryFolder() } = {}) => {

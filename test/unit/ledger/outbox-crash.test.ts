@@ -72,11 +72,3 @@ test(promised(["ledger.D2", "faults.F2"], "each record comes once and in order t
   expect(waiting()).toBe(0)
   expect(read(), `killed after ${moments.join(", ")} ms`).toEqual(messages)
 }, 120_000)
-
-test(promised("ledger.D2", "each record comes once and in order from three processes"), async () => {
-  const messages = Array.from({ length: 20 }, (_, at) => `record ${at % 3}`)
-  const { read, waiting, startDrain } = await setUp(messages)
-  await Promise.all([startDrain(), startDrain(), startDrain()].map(({ ended }) => ended))
-  expect(waiting()).toBe(0)
-  expect(read()).toEqual(messages)
-}, 60_000)

@@ -99,7 +99,6 @@ describe("the outbox", () => {
   test(promised("soak.B5", "a flush that is done leaves no timer"), async () => {
     const outbox = setUp().open()
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
-    onTestFinished(() => void vi.useRealTimers())
     await deliver(outbox, entry("one"))
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -148,16 +147,13 @@ describe("the outbox", () => {
     expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
   })
 
-  test(
-    promised("ledger.D2", "does not repeat a compaction's line that a program wrote after its process had ended"),
-    async () => {
-      const { open, task } = setUp()
-      const line = "Compaction 1: It is done. (session ses_1)"
-      task().messages.push(line)
-      await deliver(open(), entry(line), entry(line.replace("ses_1", "ses_2")))
-      expect(task().messages).toEqual([line, line.replace("ses_1", "ses_2")])
-    },
-  )
+  test(promised("ledger.D2", "does not repeat a compaction's line written after its process ended"), async () => {
+    const { open, task } = setUp()
+    const line = "Compaction 1: It is done. (session ses_1)"
+    task().messages.push(line)
+    await deliver(open(), entry(line), entry(line.replace("ses_1", "ses_2")))
+    expect(task().messages).toEqual([line, line.replace("ses_1", "ses_2")])
+  })
 
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()

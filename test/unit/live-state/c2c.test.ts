@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { beforeEach, describe, expect, test, vi } from "vitest"
 import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createApprovals } from "../../../.opencode/baton/live-state/c2c/approvals.ts"
@@ -32,16 +32,14 @@ describe("c2c", () => {
     expect(await read({ ...several, C2C_PERMISSION_SUPERVISOR: "eve" })).toMatchObject({ supervisors: ["eve"] })
   })
 
-  test.each(["project/.opencode/plugins/c2c.ts", "home/.config/opencode/plugins/c2c.ts"])(
-    promised("live-state.E3", "is left to its own plugin where that is %s"),
-    async (file) => {
-      const { home, read } = setUp()
-      const path = join(dirname(home), file)
-      mkdirSync(dirname(path), { recursive: true })
-      writeFileSync(path, "")
-      expect(await read()).toEqual({ kind: "own-plugin", path })
-    },
-  )
+  const PLUGINS = ["project/.opencode/plugins/c2c.ts", "home/.config/opencode/plugins/c2c.ts"]
+  test.each(PLUGINS)(promised("live-state.E3", "is left to its own plugin where that is %s"), async (file) => {
+    const { home, read } = setUp()
+    const path = join(dirname(home), file)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, "")
+    expect(await read()).toEqual({ kind: "own-plugin", path })
+  })
 })
 
 const message = (content: string, from_alias = "ada") => ({ from_alias, to_alias: "oc-1", content })
@@ -87,25 +85,22 @@ describe("the inbox", () => {
     return { opencode, create, inbox: create(), path, spooled, said, stored, log }
   }
 
-  test(
-    promised("live-state.E1", "gives the root one message a turn, in order, as c2c's own plugin words it"),
-    async () => {
-      const { inbox, opencode, path, spooled, said, stored } = setUp()
-      await inbox.receive([message("one"), message("two")])
-      expect([said(), spooled()]).toEqual([["one"], ["one", "two"]])
-      expect(stored[0]).toBe(
-        '<c2c event="message" from="ada" alias="oc-1" source="broker" action_after="continue">\none\n</c2c>',
-      )
-      expect(statSync(path).mode & 0o777).toBe(0o600)
-      opencode.isIdle = false
-      await inbox.receive([])
-      expect([said(), spooled()]).toEqual([["one"], ["two"]])
-      opencode.isIdle = true
-      await inbox.receive([])
-      await inbox.receive([])
-      expect([said(), spooled()]).toEqual([["one", "two"], []])
-    },
-  )
+  test(promised("live-state.E1", "gives the root one message a turn, in order, in c2c's own words"), async () => {
+    const { inbox, opencode, path, spooled, said, stored } = setUp()
+    await inbox.receive([message("one"), message("two")])
+    expect([said(), spooled()]).toEqual([["one"], ["one", "two"]])
+    expect(stored[0]).toBe(
+      '<c2c event="message" from="ada" alias="oc-1" source="broker" action_after="continue">\none\n</c2c>',
+    )
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    opencode.isIdle = false
+    await inbox.receive([])
+    expect([said(), spooled()]).toEqual([["one"], ["two"]])
+    opencode.isIdle = true
+    await inbox.receive([])
+    await inbox.receive([])
+    expect([said(), spooled()]).toEqual([["one", "two"], []])
+  })
 
   test(promised("live-state.E1", "keeps what OpenCode refuses, and sends nothing twice that it may have"), async () => {
     const { inbox, opencode, spooled, said, create } = setUp()
@@ -126,30 +121,21 @@ describe("the inbox", () => {
     expect([said(), spooled()]).toEqual([["one"], []])
   })
 
-  test(
-    promised("live-state.E1", "has each message on disk before it is tried, and tries none that is not"),
-    async () => {
-      const { inbox, path, said, log } = setUp()
-      mkdirSync(dirname(dirname(path)), { recursive: true })
-      writeFileSync(dirname(path), "in the way")
-      await inbox.receive([message("one")])
-      expect([said(), existsSync(path)]).toEqual([[], false])
-      expect(log.lines.map(({ level }) => level)).toContain("error")
-    },
-  )
+  test(promised("live-state.E1", "has each message on disk before it is tried, and tries no other"), async () => {
+    const { inbox, path, said, log } = setUp()
+    mkdirSync(dirname(dirname(path)), { recursive: true })
+    writeFileSync(dirname(path), "in the way")
+    await inbox.receive([message("one")])
+    expect([said(), existsSync(path)]).toEqual([[], false])
+    expect(log.lines.map(({ level }) => level)).toContain("error")
+  })
 })
 
 describe("a request", () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => void vi.useRealTimers())
 
-  const PERMISSION = {
-    id: "per_1",
-    sessionID: "ses_1",
-    permission: "bash",
-    patterns: ["rm *"],
-    metadata: { command: "rm x" },
-  }
+  const asked = { permission: "bash", patterns: ["rm *"], metadata: { command: "rm x" } }
+  const PERMISSION = { id: "per_1", sessionID: "ses_1", ...asked }
   const QUESTION = { id: "que_1", questions: [{ question: "Which?", options: [{ label: "A" }, { label: "B" }] }] }
 
   const setUp = () => {
@@ -197,18 +183,15 @@ describe("a request", () => {
     expect([approvals.isWaiting(), vi.getTimerCount()]).toEqual([false, 0])
   })
 
-  test(
-    promised("live-state.E2", "that a person answered is over: a late answer changes nothing, and is told so"),
-    () => {
-      const { approvals, ask, sent, answered } = setUp()
-      ask(PERMISSION)
-      approvals.ended("per_1")
-      expect(approvals.take(message("permission:per_1:approve-once"))).toBe(true)
-      expect(answered).toEqual([])
-      expect(sent.at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
-      expect(vi.getTimerCount()).toBe(0)
-    },
-  )
+  test(promised("live-state.E2", "that a person answered is over: a late answer changes nothing, is told so"), () => {
+    const { approvals, ask, sent, answered } = setUp()
+    ask(PERMISSION)
+    approvals.ended("per_1")
+    expect(approvals.take(message("permission:per_1:approve-once"))).toBe(true)
+    expect(answered).toEqual([])
+    expect(sent.at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
+    expect(vi.getTimerCount()).toBe(0)
+  })
 
   test(promised("live-state.E2", "without an answer is rejected in the end, and the supervisor is told"), () => {
     const { ask, sent, answered } = setUp()

@@ -73,18 +73,15 @@ describe("the history of an agent", () => {
   })
 })
 
-test(
-  promised("live-state.C3", "tasks are read once, and again only when the ledger has changed, the oldest first"),
-  () => {
-    const known = new Map([
-      ["a", { news: undefined, version: "1", readAt: 2 }],
-      ["b", { news: undefined, version: "1", readAt: 1 }],
-    ])
-    expect(nextTask(["a", "b", "c"], known, "1")).toBe("c")
-    expect(nextTask(["a", "b"], known, "1")).toBeUndefined()
-    expect(nextTask(["a", "b"], known, "2")).toBe("b")
-  },
-)
+test(promised("live-state.C3", "tasks are read once, and again when the ledger has changed, the oldest first"), () => {
+  const known = new Map([
+    ["a", { news: undefined, version: "1", readAt: 2 }],
+    ["b", { news: undefined, version: "1", readAt: 1 }],
+  ])
+  expect(nextTask(["a", "b", "c"], known, "1")).toBe("c")
+  expect(nextTask(["a", "b"], known, "1")).toBeUndefined()
+  expect(nextTask(["a", "b"], known, "2")).toBe("b")
+})
 
 test.each([
   [{ web: true, json: false, port: "0" }, "expected --port between 1 and 65535, received '0'"],

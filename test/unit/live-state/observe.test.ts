@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { type Paint, renderAge, renderObservation } from "../../../.opencode/baton/live-state/observe/terminal.ts"
-import {
-  type AgentView,
-  renderHandoff,
-  renderState,
-  toAgentView,
-} from "../../../.opencode/baton/live-state/observe/view.ts"
+import { type AgentView, renderHandoff, toAgentView } from "../../../.opencode/baton/live-state/observe/view.ts"
 import { promised } from "../../requirements.ts"
 
 const same = (text: string): string => text
@@ -54,11 +49,9 @@ const HEADING = "# Handoff after compaction 2 (session ses_1, summary msg_1, 202
 const PROGRESS = "# Work in progress (session ses_1, 2026-01-01T00:00:00.000Z)"
 
 describe("what an observer sees", () => {
+  const NEXT = "## Next\n\n1. Run `node --test`\n2. Rest"
   test.each<[string, string | undefined]>([
-    [
-      `${HEADING}\n\n## Done\n- It\n\n## Next\n\n1. Run \`node --test\`\n2. Rest`,
-      "after compaction 2, next: Run `node --test`",
-    ],
+    [`${HEADING}\n\n## Done\n- It\n\n${NEXT}`, "after compaction 2, next: Run `node --test`"],
     [`${HEADING}\n\n## Done\n- It\n## Next steps\nThe lexer`, "after compaction 2, next: The lexer"],
     [`${HEADING}\n\n## Done\n- It works\n## Next\n\n## Tried and failed\n- Luck`, "after compaction 2: It works"],
     [HEADING, "after compaction 2"],
@@ -70,70 +63,51 @@ describe("what an observer sees", () => {
   })
 
   const asked = (id: string) => ({ pendingQuestion: { id, text: "Which one?", header: "", options: [] } })
+  const permission = (title: string) => ({ tui_focus: { ty: "permission", details: { id: "p", title, type: "bash" } } })
+  const answered = { ...asked("q"), extensions: { status_since: "2026-01-01T00:59:45.000Z" } }
+  const idle = { agent: { ...found().state.agent, is_idle: true }, extensions: undefined }
   test.each<[string, Record<string, unknown>, boolean, string | undefined]>([
-    [
-      "a question, as its extension says",
-      { ...asked("q"), extensions: { status_since: "2026-01-01T00:59:45.000Z" } },
-      true,
-      "15 s",
-    ],
-    ["a question without extensions: unknown", { ...asked("q"), extensions: undefined }, true, undefined],
-    [
-      "idle without extensions, as its last step says",
-      { agent: { ...found().state.agent, is_idle: true }, extensions: undefined },
-      true,
-      "20 min",
-    ],
+    ["a question, as its extension says", answered, true, "15 s"],
+    ["a question without extensions: unknown", { ...answered, extensions: undefined }, true, undefined],
+    ["idle without extensions, as its last step says", idle, true, "20 min"],
     ["gone, since it was last heard of", {}, false, "1 min"],
   ])(promised("live-state.C1", "tells since when: %s"), (_what, state, alive, age) => {
     const { since } = view(state, alive)
     expect(since === undefined ? undefined : renderAge(since, NOW)).toBe(age)
   })
 
-  test(
-    promised("live-state.C1", "is who it is, what it does and for how long, its task, its counts and its last records"),
-    () => {
-      expect(render([view()])).toBe(
-        [
-          "my-project",
-          "● opencode-project  busy, 12 min",
-          "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
-          "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
-          "    claimed by ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
-          "    handoff: after compaction 2, next: Run the tests",
-          "    two",
-          "    three",
-          "    four",
-          "",
-          "",
-        ].join("\n"),
-      )
-    },
-  )
+  test(promised("live-state.C1", "is who it is, what it does and since when, its task, counts and records"), () => {
+    expect(render([view()])).toBe(
+      [
+        "my-project",
+        "● opencode-project  busy, 12 min",
+        "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
+        "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
+        "    claimed by ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
+        "    handoff: after compaction 2, next: Run the tests",
+        "    two",
+        "    three",
+        "    four",
+        "",
+        "",
+      ].join("\n"),
+    )
+  })
 
   test.each([
-    [
-      { tui_focus: { ty: "permission", details: { id: "p", title: "bash", type: "bash" } } },
-      "! opencode-project  asks permission: bash",
-    ],
-    [
-      { pendingQuestion: { id: "q", text: "Which one?", header: "", options: [] } },
-      "? opencode-project  asks: Which one?",
-    ],
+    [permission("bash"), "! opencode-project  asks permission: bash"],
+    [asked("q"), "? opencode-project  asks: Which one?"],
     [{ agent: { is_idle: true } }, "○ opencode-project  idle"],
     [{ agent: { is_idle: null } }, "○ opencode-project  started"],
   ])(promised("live-state.C1", "%j shows as %j"), (state, line) => expect(render([view(state)])).toContain(line))
 
   test(promised("live-state.C1", "begins with who waits for a person, and ends with who is gone"), () => {
     const gone = { ...view({}, false), name: "gone-agent" }
-    const waiting = { ...view({ tui_focus: { ty: "permission", details: { title: "bash" } } }), name: "waiting-agent" }
+    const waiting = { ...view(permission("bash")), name: "waiting-agent" }
     const text = render([gone, view(), waiting])
     const places = ["waiting-agent", "opencode-project", "gone-agent"].map((name) => text.indexOf(name))
     expect(places).toEqual(places.toSorted((a, b) => a - b))
     expect(text).toContain("· gone-agent  gone")
-  })
-
-  test(promised("live-state.C1", "has the project first in which an agent waits"), () => {
     const waits = { ...view(asked("q")), project: "z-project" }
     expect(render([view({}, false), waits]).indexOf("z-project")).toBe(0)
   })
@@ -147,10 +121,8 @@ describe("what an observer sees", () => {
   })
 
   test(promised("live-state.C2", "has the permission's words, and the question's with its options"), () => {
-    const state = {
-      tui_focus: { ty: "permission", details: { id: "p", title: "rm -rf build", type: "bash" } },
-      pendingQuestion: { id: "q", header: "H", text: "Which one?", options: ["a", "b"] },
-    }
+    const pendingQuestion = { id: "q", header: "H", text: "Which one?", options: ["a", "b"] }
+    const state = { ...permission("rm -rf build"), pendingQuestion }
     expect(view(state).waits).toEqual([
       { kind: "permission", title: "rm -rf build", type: "bash" },
       { kind: "question", header: "H", text: "Which one?", options: ["a", "b"] },
@@ -159,10 +131,8 @@ describe("what an observer sees", () => {
   })
 
   test(promised("live-state.C1", "is cut to the terminal, and what an agent wrote cannot steer it"), () => {
-    const text = render(
-      [{ ...view(), name: "evil\u001b[2J\u0007\nname", news: { ...NEWS, title: "x".repeat(500) } }],
-      40,
-    )
+    const news = { ...NEWS, title: "x".repeat(500) }
+    const text = render([{ ...view(), name: "evil\u001b[2J\u0007\nname", news }], 40)
     expect(text).toContain("● evil name  busy")
     expect(text.includes("\u001b") || text.includes("\u0007")).toBe(false)
     for (const line of text.split("\n")) expect(Array.from(line).length).toBeLessThanOrEqual(40)
@@ -175,11 +145,4 @@ describe("what an observer sees", () => {
     ["2026-01-01T02:00:00.000Z", "0 s"],
     ["nonsense", "?"],
   ])(promised("live-state.C1", "%s was %s ago"), (since, age) => expect(renderAge(since, NOW)).toBe(age))
-
-  test(promised("live-state.B3", "a listed agent is one line"), () => {
-    expect(renderState(found())).toBe("alive  2026-01-01 00:59:00  opencode-project  ses_1  ts-b54507  busy")
-    expect(renderState(found({ root_opencode_session_id: null }, false))).toBe(
-      "gone   2026-01-01 00:59:00  opencode-project  no session  ts-b54507",
-    )
-  })
 })

@@ -33,21 +33,18 @@ const lockElsewhere = (folder: string, name: string, ageMs = 0): void => {
 const names = (states: readonly { readonly file: string }[]): string[] => states.map(({ file }) => file)
 
 describe("the statefiles of a folder", () => {
-  test(
-    promised("live-state.B3", "an agent in another container lives as long as its writer keeps its lock"),
-    async () => {
-      const folder = liveFolder(temporaryFolder())
-      write(folder, "living", DEAD)
-      lockElsewhere(folder, "living")
-      write(folder, "silent", DEAD)
-      lockElsewhere(folder, "silent", 120_000)
-      write(folder, "unlocked", DEAD)
-      const alive = (await listStates(folder, () => {})).filter((found) => found.alive)
-      expect(names(alive)).toEqual(["living.json"])
-      expect((await pruneStates(folder, () => {})).sort()).toEqual(["silent.json", "unlocked.json"])
-      expect(readdirSync(folder).sort()).toEqual(["living.json", "living.lock"])
-    },
-  )
+  test(promised("live-state.B3", "an agent in another container lives while its writer keeps its lock"), async () => {
+    const folder = liveFolder(temporaryFolder())
+    write(folder, "living", DEAD)
+    lockElsewhere(folder, "living")
+    write(folder, "silent", DEAD)
+    lockElsewhere(folder, "silent", 120_000)
+    write(folder, "unlocked", DEAD)
+    const alive = (await listStates(folder, () => {})).filter((found) => found.alive)
+    expect(names(alive)).toEqual(["living.json"])
+    expect((await pruneStates(folder, () => {})).sort()).toEqual(["silent.json", "unlocked.json"])
+    expect(readdirSync(folder).sort()).toEqual(["living.json", "living.lock"])
+  })
 })
 
 describe("an observer", () => {
@@ -84,25 +81,22 @@ describe("an observer", () => {
     expect(problems).toEqual([expect.stringContaining("x.json")])
   })
 
-  test(
-    promised("live-state.C2", "keeps what it saw of an agent, and the agent as it is when nothing is new"),
-    async () => {
-      const root = temporaryFolder()
-      const folder = liveFolder(root)
-      const { look } = observe(root)
-      const kinds = async () => (await look())[0]?.history.map(({ kind }) => kind)
-      write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 0 } })
-      const [first] = await look()
-      expect([first?.view.since, first?.history.map(({ kind }) => kind)]).toEqual([undefined, ["busy"]])
-      expect((await look())[0]).toBe(first)
-      write(folder, "one", process.pid, idleAt("2026-01-01T00:00:00.000Z", 1))
-      expect(await kinds()).toEqual(["busy", "turn", "idle"])
-      write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 1 } })
-      expect((await look())[0]?.view.since).toBe("2026-01-01T00:00:00.000Z")
-      write(folder, "one", DEAD, { agent: { is_idle: false, turn_count: 1 } })
-      expect((await kinds())?.at(-1)).toBe("gone")
-    },
-  )
+  test(promised("live-state.C2", "keeps what it saw of an agent, and the agent if nothing is new"), async () => {
+    const root = temporaryFolder()
+    const folder = liveFolder(root)
+    const { look } = observe(root)
+    const kinds = async () => (await look())[0]?.history.map(({ kind }) => kind)
+    write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 0 } })
+    const [first] = await look()
+    expect([first?.view.since, first?.history.map(({ kind }) => kind)]).toEqual([undefined, ["busy"]])
+    expect((await look())[0]).toBe(first)
+    write(folder, "one", process.pid, idleAt("2026-01-01T00:00:00.000Z", 1))
+    expect(await kinds()).toEqual(["busy", "turn", "idle"])
+    write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 1 } })
+    expect((await look())[0]?.view.since).toBe("2026-01-01T00:00:00.000Z")
+    write(folder, "one", DEAD, { agent: { is_idle: false, turn_count: 1 } })
+    expect((await kinds())?.at(-1)).toBe("gone")
+  })
 
   test(promised("live-state.C3", "keeps a bounded history"), async () => {
     const root = temporaryFolder()

@@ -45,48 +45,24 @@ describe("a request", () => {
   const ask = (change: { method?: string; url?: string; headers?: Record<string, string | undefined> }) =>
     answerTo({ method: "GET", url: "/", ...change, headers: { host: `127.0.0.1:${PORT}`, ...change.headers } }, PORT)
 
-  test.each(["127.0.0.1:4711", "localhost:4711", "LOCALHOST:4711"])(
+  test.each("127.0.0.1 localhost LOCALHOST".split(" "))(
     promised("live-state.C2", "to %s is for this machine"),
-    (host) => expect(isOwnHost(host, PORT)).toBe(true),
+    (name) => expect(isOwnHost(`${name}:4711`, PORT)).toBe(true),
   )
 
-  test.each([
-    undefined,
-    "",
-    "evil.example",
-    "evil.example:4711",
-    "127.0.0.1",
-    "127.0.0.1:4712",
-    "127.0.0.1:4711.evil.example",
-    "127.0.0.1.evil.example:4711",
-    "localhost.evil.example:4711",
-    "user@127.0.0.1:4711",
-    "[::1]:4711",
-    "0.0.0.0:4711",
-  ])(promised("live-state.C2", "to %j is not answered"), (host) => {
+  const FOREIGN = `evil.example evil.example:4711 127.0.0.1 127.0.0.1:4712 127.0.0.1:4711.evil.example
+    127.0.0.1.evil.example:4711 localhost.evil.example:4711 user@127.0.0.1:4711 [::1]:4711 0.0.0.0:4711`
+  test.each([undefined, "", ...FOREIGN.split(/\s+/)])(promised("live-state.C2", "to %j is not answered"), (host) => {
     expect(ask({ headers: { host } })).toMatchObject({ kind: "refused", status: 421 })
   })
 
-  test.each(["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "get"])(
-    promised("live-state.C2", "with %s is refused: there is nothing to change"),
-    (method) => {
-      expect(ask({ method })).toMatchObject({ kind: "refused", status: 405 })
-    },
+  test.each("POST PUT DELETE HEAD OPTIONS PATCH TRACE get".split(" "))(promised("live-state.C2", "no %s"), (method) =>
+    expect(ask({ method })).toMatchObject({ kind: "refused", status: 405 }),
   )
 
-  test.each([
-    "/../../etc/passwd",
-    "/page/../../../statefile.ts",
-    "/%2e%2e/server.ts",
-    "//evil.example/",
-    "http://evil.example/",
-    "/row.css/",
-    "/__proto__",
-    "/constructor",
-    "/server.ts",
-    "*",
-    "",
-  ])(promised("live-state.C2", "for %j finds nothing"), (url) => {
+  const NOWHERE = `/../../etc/passwd /page/../../../statefile.ts /%2e%2e/server.ts //evil.example/ http://evil.example/
+    /row.css/ /__proto__ /constructor /server.ts *`
+  test.each([...NOWHERE.split(/\s+/), ""])(promised("live-state.C2", "for %j finds nothing"), (url) => {
     expect(ask({ url })).toMatchObject({ kind: "refused", status: 404 })
   })
 
@@ -101,9 +77,8 @@ describe("a request", () => {
 
   test(promised("live-state.C2", "is answered under a policy that lets nothing in from anywhere else"), () => {
     const policy = SECURITY_HEADERS["Content-Security-Policy"] ?? ""
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain("frame-ancestors 'none'")
-    expect(policy).toContain("require-trusted-types-for 'script'")
+    for (const part of ["default-src 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+      expect(policy).toContain(part)
     expect(policy).not.toMatch(/unsafe|https?:|\*|data:/)
   })
 })
@@ -126,21 +101,13 @@ describe("the page's own files", () => {
 })
 
 describe("the timeline", () => {
-  const point = (at: number, kind: HistoryEvent["kind"]): HistoryEvent => ({ at, kind })
   const draw = (points: HistoryEvent[], frame = { from: 0, to: 100, width: 100 }) => drawTimeline(points, frame)
+  const point = (at: number, kind: HistoryEvent["kind"]): HistoryEvent => ({ at, kind })
 
   test(promised("live-state.C2", "draws turns, waits, compactions and handoffs where they were"), () => {
-    const paths = draw([
-      point(0, "idle"),
-      point(10, "busy"),
-      point(30, "permission"),
-      point(40, "busy"),
-      point(50, "compaction"),
-      point(60, "question"),
-      point(70, "idle"),
-      point(70, "turn"),
-      point(80, "handoff"),
-    ])
+    const moments = "0 idle,10 busy,30 permission,40 busy,50 compaction,60 question,70 idle,70 turn,80 handoff"
+    const words = moments.split(",").map((moment) => moment.split(" "))
+    const paths = draw(words.map(([at, kind]) => point(Number(at), kind as HistoryEvent["kind"])))
     expect(paths.busy).toBe("M10 11h20v11h-20zM40 11h20v11h-20z")
     expect(paths.permission).toBe("M30 8h10v17h-10z")
     expect(paths.question).toBe("M60 8h10v17h-10z")

@@ -6,7 +6,7 @@ import { OBSERVED_EVENTS } from "../../../.opencode/baton/live-state/hooks.ts"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { createPublisher } from "../../../.opencode/baton/live-state/publisher.ts"
 import { promised } from "../../requirements.ts"
-import { runs } from "../../support/effort.ts"
+import { forAll } from "../../support/for-all.ts"
 import { reduceStream, streamLineSchema } from "../../support/live-protocol.ts"
 
 const ROOT = "ses_root"
@@ -81,32 +81,23 @@ describe("the published state", () => {
     send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "once" })
     send("session.compacted", { sessionID: ROOT })
     idle()
-    expect(state()).toMatchObject({
-      agent: {
-        is_idle: true,
-        turn_count: 2,
-        step_count: 4,
-        last_step: { event_type: "session.idle", details: { session_id: ROOT } },
-      },
-      extensions: { compactions: 1 },
-    })
+    const last_step = { event_type: "session.idle", details: { session_id: ROOT } }
+    const agent = { is_idle: true, turn_count: 2, step_count: 4, last_step }
+    expect(state()).toMatchObject({ agent, extensions: { compactions: 1 } })
   })
 
-  test(
-    promised("live-state.A4", "has provider and model as soon as an event carries them, and tokens once a message"),
-    () => {
-      const { send, state } = start()
-      const time = { created: 1 }
-      const info = { id: "msg_1", sessionID: ROOT, role: "assistant", providerID: "p", modelID: "m", time }
-      send("message.updated", { info })
-      expect(state().agent).toMatchObject({ provider_id: "p", model_id: "m", is_idle: false })
-      const tokens = { input: 100, output: 10, reasoning: 0, cache: { read: 1_000, write: 5 } }
-      const finished = { info: { ...info, time: { created: 1, completed: 2 }, tokens } }
-      expect(send("message.updated", finished)).toHaveLength(1)
-      expect(send("message.updated", finished)).toHaveLength(0)
-      expect(state().extensions.context_tokens).toBe(1_115)
-    },
-  )
+  test(promised("live-state.A4", "has provider and model when told, and tokens once a message"), () => {
+    const { send, state } = start()
+    const time = { created: 1 }
+    const info = { id: "msg_1", sessionID: ROOT, role: "assistant", providerID: "p", modelID: "m", time }
+    send("message.updated", { info })
+    expect(state().agent).toMatchObject({ provider_id: "p", model_id: "m", is_idle: false })
+    const tokens = { input: 100, output: 10, reasoning: 0, cache: { read: 1_000, write: 5 } }
+    const finished = { info: { ...info, time: { created: 1, completed: 2 }, tokens } }
+    expect(send("message.updated", finished)).toHaveLength(1)
+    expect(send("message.updated", finished)).toHaveLength(0)
+    expect(state().extensions.context_tokens).toBe(1_115)
+  })
 
   test(promised("live-state.A5", "is the root's: a child session never touches it"), () => {
     const { send, state, created, speak } = start()
@@ -130,35 +121,29 @@ describe("the published state", () => {
     expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 1, is_idle: true } })
   })
 
-  test(
-    promised("live-state.A5", "a second root takes over when a user speaks to it, and the first keeps its counters"),
-    () => {
-      const { state, created, turn, speak } = start()
-      turn()
-      created("ses_second")
-      expect(state().root_opencode_session_id).toBe(ROOT)
-      speak("ses_second")
-      expect(state()).toMatchObject({ root_opencode_session_id: "ses_second", agent: { turn_count: 0 } })
-      turn()
-      expect(state().agent.turn_count).toBe(0)
-      speak(ROOT)
-      expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 2 } })
-    },
-  )
+  test(promised("live-state.A5", "a second root takes over when spoken to, and the first keeps its counters"), () => {
+    const { state, created, turn, speak } = start()
+    turn()
+    created("ses_second")
+    expect(state().root_opencode_session_id).toBe(ROOT)
+    speak("ses_second")
+    expect(state()).toMatchObject({ root_opencode_session_id: "ses_second", agent: { turn_count: 0 } })
+    turn()
+    expect(state().agent.turn_count).toBe(0)
+    speak(ROOT)
+    expect(state()).toMatchObject({ root_opencode_session_id: ROOT, agent: { turn_count: 2 } })
+  })
 
-  test(
-    promised("live-state.A5", "a change of an older message takes it back to nobody: a turn's own news is no speaking"),
-    () => {
-      const { state, created, speak } = start()
-      speak(ROOT, "msg_1")
-      created("ses_second")
-      speak("ses_second", "msg_2")
-      expect(speak(ROOT, "msg_1")).toEqual([])
-      expect(state().root_opencode_session_id).toBe("ses_second")
-      speak(ROOT, "msg_3")
-      expect(state().root_opencode_session_id).toBe(ROOT)
-    },
-  )
+  test(promised("live-state.A5", "a change of an older message is no speaking, and takes it back to nobody"), () => {
+    const { state, created, speak } = start()
+    speak(ROOT, "msg_1")
+    created("ses_second")
+    speak("ses_second", "msg_2")
+    expect(speak(ROOT, "msg_1")).toEqual([])
+    expect(state().root_opencode_session_id).toBe("ses_second")
+    speak(ROOT, "msg_3")
+    expect(state().root_opencode_session_id).toBe(ROOT)
+  })
 
   test.each([
     ["permission.asked", { ...permission, metadata: { secret: "x" } }],
@@ -194,17 +179,14 @@ describe("the published state", () => {
   test.each([
     ["session.idle", { sessionID: ROOT }],
     ["session.deleted", { info: { id: ROOT } }],
-  ])(
-    promised("live-state.A6", "a turn's end clears what was not answered: it timed out or was given up (%s)"),
-    (type, properties) => {
-      const { send, state } = start()
-      send("session.status", { sessionID: ROOT, status: { type: "busy" } })
-      send("question.asked", question("que_1"))
-      send("permission.asked", permission)
-      expect(eventsOf(send(type, properties))).toEqual(["state.snapshot"])
-      expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" }, agent: { is_idle: true } })
-    },
-  )
+  ])(promised("live-state.A6", "a turn's end clears what was not answered (%s)"), (type, properties) => {
+    const { send, state } = start()
+    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+    send("question.asked", question("que_1"))
+    send("permission.asked", permission)
+    expect(eventsOf(send(type, properties))).toEqual(["state.snapshot"])
+    expect(state()).toMatchObject({ pendingQuestion: null, tui_focus: { ty: "prompt" }, agent: { is_idle: true } })
+  })
 
   test(promised("soak.B4", "a deleted root is shown until another takes its place, and forgotten then"), () => {
     const { publisher, send, state, created, idle, speak } = start()
@@ -240,26 +222,23 @@ describe("the published state", () => {
     expect(state().extensions.heartbeat_at > before).toBe(true)
   })
 
-  test(
-    promised("live-state.A8", "since when an agent is busy, idle or waits for this answer is told to the moment"),
-    () => {
-      const { publisher, lines, send, state } = start()
-      const since = (): string => {
-        lines.push(publisher.snapshot())
-        return state().extensions.status_since
-      }
-      send("session.status", { sessionID: ROOT, status: { type: "busy" } })
-      const [{ ts: busyAt } = { ts: "" }] = lines.slice(-1)
-      send("session.compacted", { sessionID: ROOT })
-      expect(since()).toBe(busyAt)
-      const [asked] = send("question.asked", question("que_1"))
-      expect(since()).toBe(asked?.ts)
-      send("question.asked", question("que_2"))
-      expect(since()).toBe(asked?.ts)
-      const [next] = send("question.replied", { sessionID: ROOT, requestID: "que_1" })
-      expect(since()).toBe(next?.ts)
-    },
-  )
+  test(promised("live-state.A8", "since when an agent is busy, idle or waits is told to the moment"), () => {
+    const { publisher, lines, send, state } = start()
+    const since = (): string => {
+      lines.push(publisher.snapshot())
+      return state().extensions.status_since
+    }
+    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+    const [{ ts: busyAt } = { ts: "" }] = lines.slice(-1)
+    send("session.compacted", { sessionID: ROOT })
+    expect(since()).toBe(busyAt)
+    const [asked] = send("question.asked", question("que_1"))
+    expect(since()).toBe(asked?.ts)
+    send("question.asked", question("que_2"))
+    expect(since()).toBe(asked?.ts)
+    const [next] = send("question.replied", { sessionID: ROOT, requestID: "que_1" })
+    expect(since()).toBe(next?.ts)
+  })
 
   test(promised("live-state.A1", "no prompt text and no raw payload is published"), () => {
     const { lines, send } = start()
@@ -268,13 +247,10 @@ describe("the published state", () => {
     expect(JSON.stringify(lines)).not.toContain("PRIVATE")
   })
 
-  test(
-    promised("live-state.A1", "the protocol is published as the JSON schema that the tests hold it with"),
-    async () => {
-      const schema = tool.schema.toJSONSchema(line)
-      await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../../docs/live-state.schema.json")
-    },
-  )
+  test(promised("live-state.A1", "the protocol is published as the JSON schema that tests use"), async () => {
+    const schema = tool.schema.toJSONSchema(line)
+    await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../../docs/live-state.schema.json")
+  })
 
   const partial = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] })
   const anyInfo = partial({
@@ -303,25 +279,17 @@ describe("the published state", () => {
     properties: fc.oneof(fc.jsonValue(), anyProperties),
   })
 
-  test.each([true, false])(
-    promised(
-      ["live-state.A1", "live-state.D2"],
-      "whatever happens, every line keeps the schema and the stream gives the state (strict: %s)",
-    ),
-    (strict) => {
-      fc.assert(
-        fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
-          const { publisher, lines, send, state } = setUp({ strict })
-          for (const { type, properties } of events) send(type, properties as Record<string, unknown>)
-          for (const each of lines) line.parse(JSON.parse(JSON.stringify(each)))
-          const streamed = state()
-          const { state: whole } = publisher.snapshot() as Extract<StreamLine, { event: "state.snapshot" }>
-          const comparable = (value: unknown) =>
-            JSON.parse(JSON.stringify(value, (key, each) => (/_at$/.test(key) && key !== "at" ? null : each)))
-          expect(comparable(streamed)).toEqual(comparable(whole))
-        }),
-        { numRuns: runs(300) },
-      )
-    },
-  )
+  const KEEPS = "whatever happens, every line keeps the schema and the stream gives the state (strict: %s)"
+  test.each([true, false])(promised(["live-state.A1", "live-state.D2"], KEEPS), (strict) => {
+    forAll(300, [fc.array(anyEvent, { maxLength: 40 })], (events) => {
+      const { publisher, lines, send, state } = setUp({ strict })
+      for (const { type, properties } of events) send(type, properties as Record<string, unknown>)
+      for (const each of lines) line.parse(JSON.parse(JSON.stringify(each)))
+      const streamed = state()
+      const { state: whole } = publisher.snapshot() as Extract<StreamLine, { event: "state.snapshot" }>
+      const comparable = (value: unknown) =>
+        JSON.parse(JSON.stringify(value, (key, each) => (/_at$/.test(key) && key !== "at" ? null : each)))
+      expect(comparable(streamed)).toEqual(comparable(whole))
+    })
+  })
 })

@@ -8,6 +8,7 @@ import { createStatefileWriter, statefileName } from "../../../.opencode/baton/l
 import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { forAll } from "../../support/for-all.ts"
 import { mergePatch } from "../../support/live-protocol.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -24,27 +25,19 @@ test.each<[string, State, State, State]>([
   ["scalars and arrays", { one: 1, list: [1, 2, 3] }, { one: 2, list: [9] }, { one: 2, list: [9] }],
   ["null", { gone: "x", kept: true }, { gone: null }, { gone: null, kept: true }],
   ["an object for null", { a: null }, { a: { x: 1 } }, { a: { x: 1 } }],
-])(
-  promised("live-state.A3", "objects merge, scalars and arrays replace, null clears, what is left out stays: %s"),
-  (_what, before, patch, after) => {
-    expect(plain(mergePatch(before, patch))).toEqual(after)
-    expect(diffStates(before, after)).toEqual({ kind: "patch", patch })
-  },
-)
+])(promised("live-state.A3", "objects merge, others replace, null clears: %s"), (_what, before, patch, after) => {
+  expect(plain(mergePatch(before, patch))).toEqual(after)
+  expect(diffStates(before, after)).toEqual({ kind: "patch", patch })
+})
 
-test(
-  promised("live-state.A3", "a difference is a patch that makes the one of the other, or says that none can"),
-  () => {
-    fc.assert(
-      fc.property(jsonObject, jsonObject, (before, after) => {
-        const difference = diffStates(before, after)
-        if (difference.kind === "none") expect(plain(before)).toEqual(plain(after))
-        if (difference.kind === "patch") expect(plain(mergePatch(before, difference.patch))).toEqual(plain(after))
-      }),
-    )
-    expect(diffStates({ a: { b: 1 } }, { a: {} })).toEqual({ kind: "replaced" })
-  },
-)
+test(promised("live-state.A3", "a difference is a patch that makes one of the other, or says that none can"), () => {
+  forAll(100, [jsonObject, jsonObject], (before, after) => {
+    const difference = diffStates(before, after)
+    if (difference.kind === "none") expect(plain(before)).toEqual(plain(after))
+    if (difference.kind === "patch") expect(plain(mergePatch(before, difference.patch))).toEqual(plain(after))
+  })
+  expect(diffStates({ a: { b: 1 } }, { a: {} })).toEqual({ kind: "replaced" })
+})
 
 const setUp = (project = temporaryFolder(), { sessionID = "one", pid = process.pid } = {}) => {
   const log = createRecordedLog()
@@ -69,24 +62,21 @@ describe("the statefile", () => {
     ["x".repeat(500), "x".repeat(100)],
   ])(promised("live-state.B1", "of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
 
-  test(
-    promised("live-state.B1", "has the first change at once and the last in the end, whole at every read"),
-    async () => {
-      const { writer, publish, read, files, folder } = setUp()
+  test(promised("live-state.B1", "has the first change at once and the last at the end, always whole"), async () => {
+    const { writer, publish, read, files, folder } = setUp()
+    publish()
+    await eventually("the first write", () => files().includes("one.json") || undefined)
+    expect(read()).toMatchObject({ event: "state.patch", ts: "T1", state: { turn: 1 } })
+    for (let n = 0; n < 500; n++) {
       publish()
-      await eventually("the first write", () => files().includes("one.json") || undefined)
-      expect(read()).toMatchObject({ event: "state.patch", ts: "T1", state: { turn: 1 } })
-      for (let n = 0; n < 500; n++) {
-        publish()
-        expect(read().state.padding).toHaveLength(10_000)
-        await new Promise((resolve) => setImmediate(resolve))
-      }
-      await writer.stop(0)
-      expect(read()).toMatchObject({ ts: "T501", state: { turn: 501 } })
-      expect(statSync(join(folder, "one.json")).mode & 0o777).toBe(0o600)
-      expect(files()).toEqual(["one.json"])
-    },
-  )
+      expect(read().state.padding).toHaveLength(10_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await writer.stop(0)
+    expect(read()).toMatchObject({ ts: "T501", state: { turn: 501 } })
+    expect(statSync(join(folder, "one.json")).mode & 0o777).toBe(0o600)
+    expect(files()).toEqual(["one.json"])
+  })
 
   test(promised("live-state.B2", "that cannot be written is tried again, and said once"), async () => {
     const { folder, publish, read, said } = setUp()
@@ -102,59 +92,44 @@ describe("the statefile", () => {
     expect(said()).toHaveLength(2)
   })
 
-  test(
-    promised("live-state.B3", "of a living process is left alone: who comes second gets one of its own"),
-    async () => {
-      const first = setUp()
-      first.publish()
-      await eventually("the first", () => first.files()[0])
-      const second = setUp(first.project, { pid: 42 })
-      second.publish()
-      await eventually("the second", () => second.files().includes("one-42.json") || undefined)
-      await first.writer.stop(0)
-      await second.writer.stop(0)
-      expect(first.files()).toEqual(["one-42.json", "one.json"])
-    },
-  )
+  test(promised("live-state.B3", "of a living process is left alone: a second gets one of its own"), async () => {
+    const first = setUp()
+    first.publish()
+    await eventually("the first", () => first.files()[0])
+    const second = setUp(first.project, { pid: 42 })
+    second.publish()
+    await eventually("the second", () => second.files().includes("one-42.json") || undefined)
+    await first.writer.stop(0)
+    await second.writer.stop(0)
+    expect(first.files()).toEqual(["one-42.json", "one.json"])
+  })
 })
 
 describe("the writer that is chosen", () => {
   const [c2c, setting] = ["/bin/c2c", ["s", "t"]]
-  const no = (): boolean => false
+  const choose = (given: object) =>
+    chooseWriter({ variable: undefined, setting: undefined, c2c: undefined, isAllowed: () => true, ...given })
   test.each([
-    [
-      { c2c, setting, variable: '["a","b c"]' },
-      { kind: "foreign", argv: ["a", "b c"] },
-    ],
-    [
-      { c2c, setting },
-      { kind: "foreign", argv: ["s", "t"] },
-    ],
-    [
-      { setting, isAllowed: no },
-      { kind: "own", waiting: ["s", "t"] },
-    ],
-    [
-      { c2c, setting, isAllowed: no },
-      { kind: "foreign", argv: ["/bin/c2c", "oc-plugin", "stream-write-statefile"], waiting: ["s", "t"] },
-    ],
-    [{ c2c }, { kind: "foreign", argv: ["/bin/c2c", "oc-plugin", "stream-write-statefile"] }],
-    [{}, { kind: "own" }],
+    [{ c2c, setting, variable: '["a","b c"]' }, ["a", "b c"]],
+    [{ c2c, setting }, ["s", "t"]],
+    [{ c2c }, ["/bin/c2c", "oc-plugin", "stream-write-statefile"]],
   ])(
-    promised(["live-state.A2", "trust.A3"], "is the variable's, the settings' if allowed, c2c, Baton's own: %j"),
-    (given, chosen) => {
-      expect(
-        chooseWriter({ variable: undefined, setting: undefined, c2c: undefined, isAllowed: () => true, ...given }),
-      ).toEqual(chosen)
+    promised("live-state.A2", "is the variable's, the setting's if allowed, c2c or Baton's own: %j"),
+    (given, argv) => {
+      expect(choose(given)).toEqual({ kind: "foreign", argv })
+      expect(choose({})).toEqual({ kind: "own" })
     },
   )
 
-  test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(
-    promised("live-state.A2", "is none for a variable %j, which is refused with what was expected"),
-    (variable) =>
-      expect(chooseWriter({ variable, setting: undefined, isAllowed: () => true, c2c })).toMatchObject({
-        kind: "none",
-        reason: expect.stringContaining("expected a JSON array of program and arguments, received"),
-      }),
-  )
+  test(promised(["live-state.A2", "trust.A3"], "is not the setting's before it is allowed"), () => {
+    const argv = ["/bin/c2c", "oc-plugin", "stream-write-statefile"]
+    const isAllowed = () => false
+    expect(choose({ setting, isAllowed })).toEqual({ kind: "own", waiting: setting })
+    expect(choose({ c2c, setting, isAllowed })).toEqual({ kind: "foreign", argv, waiting: setting })
+  })
+
+  test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(promised("live-state.A2", "is none for %j"), (variable) => {
+    const reason = expect.stringContaining("expected a JSON array of program and arguments, received")
+    expect(choose({ variable, c2c })).toMatchObject({ kind: "none", reason })
+  })
 })

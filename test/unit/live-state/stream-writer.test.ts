@@ -65,18 +65,15 @@ describe("the stream writer", () => {
     expect(said("the state writer ended and is started again")).not.toEqual([])
   })
 
-  test(
-    promised("live-state.A3", "a writer that does not read costs bounded memory and gets the newest state later"),
-    async () => {
-      const { writer, publish, lines, snapshots } = setUp("sleep 1; exec cat >> OUT")
-      const padding = "x".repeat(10_000)
-      for (let n = 0; n < 2_000; n++) publish(padding)
-      await eventually("the end of the stream", () => lines().at(-1)?.state?.n === 2_000 || undefined)
-      expect(lines().length).toBeLessThan(200)
-      expect(snapshots()).toBe(2)
-      await writer.stop(5_000)
-    },
-  )
+  test(promised("live-state.A3", "a writer that does not read costs bounded memory, has the newest then"), async () => {
+    const { writer, publish, lines, snapshots } = setUp("sleep 1; exec cat >> OUT")
+    const padding = "x".repeat(10_000)
+    for (let n = 0; n < 2_000; n++) publish(padding)
+    await eventually("the end of the stream", () => lines().at(-1)?.state?.n === 2_000 || undefined)
+    expect(lines().length).toBeLessThan(200)
+    expect(snapshots()).toBe(2)
+    await writer.stop(5_000)
+  })
 
   test(promised("live-state.A3", "a program that is not there is not tried again"), async () => {
     const { publish, log, snapshots } = setUp("", { shell: "/nonexistent/writer", firstRestartMs: 1 })
@@ -88,25 +85,22 @@ describe("the stream writer", () => {
     expect(snapshots()).toBeLessThanOrEqual(1)
   })
 
-  test(
-    promised("live-state.D2", "killed again and again, it is one writer at a time and the newest state arrives"),
-    async () => {
-      const KILLS = runs(5)
-      const { publish, lines, pids } = setUp("echo $$ >> OUT.pids; exec cat >> OUT", { firstRestartMs: 1 })
-      for (let kills = 0; kills < KILLS; kills++) {
-        publish()
-        const alive = await eventually("a writer", () => pids().filter(isAlive).at(-1))
-        expect(pids().filter(isAlive)).toHaveLength(1)
-        process.kill(alive, "SIGKILL")
-        await eventually("its end", () => !isAlive(alive) || undefined)
-      }
-      await eventually("the last state", () => {
-        publish()
-        const last = lines().at(-1)
-        return (last?.state?.n ?? last?.patch?.n ?? 0) > KILLS || undefined
-      })
-    },
-  )
+  test(promised("live-state.D2", "killed again and again, it is one at a time and the newest arrives"), async () => {
+    const KILLS = runs(5)
+    const { publish, lines, pids } = setUp("echo $$ >> OUT.pids; exec cat >> OUT", { firstRestartMs: 1 })
+    for (let kills = 0; kills < KILLS; kills++) {
+      publish()
+      const alive = await eventually("a writer", () => pids().filter(isAlive).at(-1))
+      expect(pids().filter(isAlive)).toHaveLength(1)
+      process.kill(alive, "SIGKILL")
+      await eventually("its end", () => !isAlive(alive) || undefined)
+    }
+    await eventually("the last state", () => {
+      publish()
+      const last = lines().at(-1)
+      return (last?.state?.n ?? last?.patch?.n ?? 0) > KILLS || undefined
+    })
+  })
 
   test(promised("live-state.A3", "what it says on stderr is logged, five times at most"), async () => {
     const { publish, said } = setUp("for i in 1 2 3 4 5 6 7 8 9; do echo complaint $i >&2; sleep 0.02; done")

@@ -186,14 +186,12 @@ describe("the role heading", () => {
 })
 
 test(promised("task.B1", "the user's text is every text part that a person wrote, and no other"), () => {
-  const [first, last] = [
-    { type: "text", text: "Look here" },
-    { type: "text", text: "Task: ts-b54507" },
-  ]
-  expect(collectUserText([first, { type: "file" }, last])).toBe("Look here\nTask: ts-b54507")
+  const said = (text: string) => ({ type: "text", text })
+  const written = [said("Look here"), { type: "file" }, said("Task: ts-b54507")]
+  expect(collectUserText(written)).toBe("Look here\nTask: ts-b54507")
   const parts = [
-    { type: "text", text: "Task: ts-aaaa11", synthetic: true },
-    { type: "text", text: "Task: ts-bbbb22", ignored: true },
+    { ...said("Task: ts-aaaa11"), synthetic: true },
+    { ...said("Task: ts-bbbb22"), ignored: true },
     { type: "reasoning", text: "Task: ts-cccc33" },
     { type: "tool", text: "Task: ts-dddd44" },
     { type: "text" },

@@ -96,17 +96,11 @@ test(promised("task.B2", "without cursors (1.2.15) a task is found however far b
   expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
 })
 
-test(promised("task.B2", "a history that cannot be read now is read when the task is asked for again"), async () => {
-  const change = ({ messages }: Sessions) => ({ messages: vi.fn(messages).mockResolvedValueOnce(BUSY) })
-  const { tasks } = setUp({ history: namedLongAgo(0), change })
-  expect(await tasks.find("ses_1")).toBeUndefined()
-  expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-})
-
-test(promised("task.B3", "a parent that cannot be told now is asked for again"), async () => {
-  const change = ({ parent }: Sessions) => ({ parent: vi.fn(parent).mockResolvedValueOnce(BUSY) })
-  const history = { ses_parent: [said("Task: ts-b54507")] }
-  const { tasks } = setUp({ history, parents: { ses_child: "ses_parent" }, change })
+test.each([
+  ["history", ({ messages }: Sessions) => ({ messages: vi.fn(messages).mockResolvedValueOnce(BUSY) })],
+  ["parent", ({ parent }: Sessions) => ({ parent: vi.fn(parent).mockResolvedValueOnce(BUSY) })],
+])(promised(["task.B2", "task.B3"], "a %s that cannot be read now is asked for again"), async (_what, change) => {
+  const { tasks } = setUp({ history: namedLongAgo(0), parents: { ses_child: "ses_1" }, change })
   expect(await tasks.find("ses_child")).toBeUndefined()
   expect(await tasks.find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
 })

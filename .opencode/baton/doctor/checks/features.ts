@@ -4,19 +4,20 @@ import { createHandoffRecords } from "../../handoff/records.ts"
 import { createConsent } from "../../host/consent.ts"
 import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
+import { ownOrShared } from "../../host/project.ts"
 import { DEFAULT_SETTINGS, readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
-import { readProjectConfig } from "../../host/untrusted.ts"
+import { readOwnTextSync } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
 import { liveFolder } from "../../live-state/statefile.ts"
 import { chooseWriter, TRUST_WRITER, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
-import { POLICY_FILE } from "../../pass-over/hooks.ts"
+import { POLICY_FILE, policyPath } from "../../pass-over/hooks.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
 import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
 import { createPassOwners, createPassStore } from "../../pass-over/store/store.ts"
-import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
+import { broken, type Check, type Context, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Command files of the project; if one exists, Baton's command gets another name. */
 const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]
@@ -49,15 +50,16 @@ export const handoffsCheck: Check = {
 
 const PRUNE = ".opencode/baton/bin/baton state prune"
 
-const checkWriter = async ({ root, environment }: Context): Promise<Observation> => {
-  const read = await readSettings(root)
+const checkWriter = async ({ root, environment, serving }: Served): Promise<Observation> => {
+  const read = await readSettings(root, serving.folder)
   const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
   if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
   const c2c = await readC2c({ environment, folders: [root] })
   const chosen = chooseWriter({
     variable: environment[WRITER_VARIABLE],
     setting: liveState.writer,
-    isAllowed: createConsent(root, environment).isAllowed,
+    isAllowed: (command) =>
+      createConsent(root, environment).isAllowed(command, ownOrShared(root, SETTINGS_FILE, serving.folder)),
     c2c: c2c.kind === "session" ? c2c.program : undefined,
   })
   if (chosen.kind === "none")
@@ -101,8 +103,8 @@ const UNUSABLE_FIX = "Delete the file; what its session taught is in the ledger,
 export const learningCheck: Check = {
   id: "learning",
   needsBundle: true,
-  run: async ({ root }) => {
-    const read = await readSettings(root)
+  run: async ({ root, serving }) => {
+    const read = await readSettings(root, serving.folder)
     if (read.kind === "settings" && !read.settings.learning.enabled) return [ok("session learning is switched off")]
     const unusable: string[] = []
     const warn: Log["warn"] = (_message, { path, folder, error } = {}) => {
@@ -127,29 +129,31 @@ export const learningCheck: Check = {
 }
 
 /** Tells whether the policy sets nothing, as the bundle's own. */
-const isAsInstalled = (root: string): boolean => {
+const isAsInstalled = (path: string): boolean => {
   try {
-    const policy: unknown = JSON.parse(readProjectConfig(root, POLICY_FILE).toString("utf8"))
+    const policy: unknown = JSON.parse(readOwnTextSync(path, { isForeign: true }))
     return typeof policy === "object" && policy !== null && Object.keys(policy).every((key) => key === "$schema")
   } catch {
     return false
   }
 }
 
-const checkPolicy = async (root: string): Promise<Observation> => {
+const checkPolicy = async ({ root, serving }: Served): Promise<Observation> => {
   // It throws without zod: before OpenCode has installed the packages for plugins, and in a checkout.
-  const read = await readPolicy(root).catch(describeError)
+  const path = policyPath(root, serving.folder)
+  const shown = path === join(root, POLICY_FILE) ? POLICY_FILE : path
+  const read = await readPolicy(root, path).catch(describeError)
   if (typeof read === "string")
-    return isAsInstalled(root)
-      ? ok(`${POLICY_FILE} is as it was installed`)
-      : warning(`${POLICY_FILE} cannot be checked: ${read}`, "Then run .opencode/baton/bin/baton doctor there.")
+    return isAsInstalled(path)
+      ? ok(`${shown} is as it was installed`)
+      : warning(`${shown} cannot be checked: ${read}`, "Then run .opencode/baton/bin/baton doctor there.")
   if (read.kind === "policy")
     return ok(
       read.isMissing
         ? `no ${POLICY_FILE}: no agent passes work over; {} in it switches that on`
-        : `${POLICY_FILE} is in order`,
+        : `${shown} is in order`,
     )
-  const fix = `Mend ${POLICY_FILE}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
+  const fix = `Mend ${shown}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
   return broken(`${read.error.message}: ${read.error.cause}`, fix)
 }
 
@@ -174,10 +178,10 @@ const countHeld = (pending: readonly PendingPass[]): readonly Observation[] => {
 export const passesCheck: Check = {
   id: "passes",
   needsBundle: true,
-  run: async ({ root }) => {
-    const state = createStateFolder(root)
+  run: async (context) => {
+    const state = createStateFolder(context.root)
     const store = createPassStore({ state, log: { warn: () => {} } })
     const pending = await listPending(state, { store, owners: createPassOwners(state) })
-    return [await checkPolicy(root), ...countHeld(pending), ...pending.flatMap(checkPending)]
+    return [await checkPolicy(context), ...countHeld(pending), ...pending.flatMap(checkPending)]
   },
 }

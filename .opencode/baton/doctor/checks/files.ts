@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { readOwnText } from "../../host/untrusted.ts"
 import { POLICY_FILE } from "../../pass-over/hooks.ts"
@@ -13,28 +13,29 @@ import {
   type PromptName,
 } from "../../task/prompts.ts"
 import { type Installed, isCode, readInstalled } from "../installed.ts"
-import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
+import { broken, type Check, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
+import type { Serving } from "../serving.ts"
 
 const PENDING = /\.baton-new$/
 const PROMPT = /^(?:\.opencode\/)?prompts\//
-const REINSTALL = "Run scripts/install again from a checkout of Baton"
+const REINSTALL = "Install Baton again: npx baton-opencode update, or scripts/install from a checkout"
 
 const name = (paths: readonly string[]): string =>
   paths.length <= 5 ? paths.join(", ") : `${paths.slice(0, 5).join(", ")} and ${paths.length - 5} more`
 
 /** Tells whether a file in a prompts folder is the project's own: it lacks Baton's comment. */
-const isProjectsOwn = async (root: string, path: string): Promise<boolean> => {
+const isProjectsOwn = async (at: Serving["at"], path: string): Promise<boolean> => {
   if (!PROMPT.test(path)) return false
   try {
-    return !hasContractComment(await readOwnText(join(root, path), { isForeign: true }))
+    return !hasContractComment(await readOwnText(at(path), { isForeign: true }))
   } catch {
     // Missing or unreadable: nothing of the user's can be lost, and the prompts check reports it.
     return false
   }
 }
 
-const checkPending = async (root: string, pending: readonly string[]): Promise<readonly Observation[]> => {
-  const own = await Promise.all(pending.map((path) => isProjectsOwn(root, path.replace(PENDING, ""))))
+const checkPending = async (at: Serving["at"], pending: readonly string[]): Promise<readonly Observation[]> => {
+  const own = await Promise.all(pending.map((path) => isProjectsOwn(at, path.replace(PENDING, ""))))
   const besideOwn = pending.filter((_, index) => own[index])
   const newer = pending.filter((_, index) => !own[index])
   return [
@@ -59,7 +60,10 @@ const checkPending = async (root: string, pending: readonly string[]): Promise<r
 
 const HASH = /^[0-9a-f]{64}$/
 
-const compare = async (root: string, { manifest, states, unlisted }: Installed): Promise<readonly Observation[]> => {
+const compare = async (
+  at: Serving["at"],
+  { manifest, states, unlisted }: Installed,
+): Promise<readonly Observation[]> => {
   const paths = [...manifest.files.keys()]
   if (paths.length > 0 && ![...manifest.files.values()].flat().some((sum) => HASH.test(sum))) {
     return [broken("the manifest is of an earlier version, whose sums prove nothing", `${REINSTALL}.`)]
@@ -68,7 +72,7 @@ const compare = async (root: string, { manifest, states, unlisted }: Installed):
   // Without the policy nothing is passed over: deleting it is how that is switched off.
   const code = missing.filter((path) => !PROMPT.test(path) && path !== POLICY_FILE)
   const prompts = missing.filter((path) => PROMPT.test(path))
-  const pending = paths.filter((path) => PENDING.test(path) && existsSync(join(root, path)))
+  const pending = paths.filter((path) => PENDING.test(path) && existsSync(at(path)))
   const changed = paths.filter((path) => states.get(path) === "changed" && !PENDING.test(path))
   const changedCode = changed.filter(isCode)
   const own = changed.filter((path) => !isCode(path))
@@ -80,14 +84,14 @@ const compare = async (root: string, { manifest, states, unlisted }: Installed):
       ? [
           broken(
             `files of Baton are not as they were installed: ${name(changedCode)}`,
-            "Delete them, if you did not change them yourself, and run scripts/install again from a checkout of Baton.",
+            "Delete them, if you did not change them yourself, and install Baton again (npx baton-opencode update, or scripts/install from a checkout).",
           ),
         ]
       : []),
     ...(unlisted.length > 0
       ? [
           broken(
-            `files in .opencode/baton that scripts/install did not put there: ${name(unlisted)}`,
+            `files in .opencode/baton that the installer did not put there: ${name(unlisted)}`,
             "Look at them and delete them: OpenCode, or your agent's shell, may run them.",
           ),
         ]
@@ -98,35 +102,35 @@ const compare = async (root: string, { manifest, states, unlisted }: Installed):
     ...(prompts.length > 0
       ? [warning(`prompts were removed: ${name(prompts)}`, `${REINSTALL} to have them back.`)]
       : []),
-    ...(await checkPending(root, pending)),
+    ...(await checkPending(at, pending)),
     ...(changedCode.length > 0
       ? []
       : [ok(own.length > 0 ? `${version}; changed since the installation: ${name(own)}` : `${version}, unchanged`)]),
   ]
 }
 
-const withoutManifest = ({ root }: Context): Observation =>
-  existsSync(join(root, ".opencode", "baton"))
-    ? ok("not installed by scripts/install (a checkout or a copy made by hand), so changes cannot be told")
-    : broken(
-        `no Baton in ${root}: there is no .opencode/baton`,
-        "Run scripts/install with this folder from a checkout.",
-      )
+const UNKNOWN = "not installed by a command of Baton (a checkout or a copy made by hand), so changes cannot be told"
+const NO_COPY = "no copy in the project"
 
-/** Compares files with the manifest of scripts/install. A prompt or a policy that the user changed is no fault. */
+/** Compares files with the manifest of scripts/install; a project without a copy is told which one serves it. A prompt or a policy that the user changed is no fault. */
 export const filesCheck: Check = {
   id: "files",
   run: async (context) => {
-    const installed = await readInstalled(context.root)
-    return installed === undefined ? [withoutManifest(context)] : await compare(context.root, installed)
+    const { root, serving } = context
+    const { kind, at, folder, entry } = serving
+    if (kind === "none") return [broken(`no Baton in ${root}: there is no .opencode/baton`, INSTALL_HERE)]
+    if (kind === "package") return [ok(`${NO_COPY}: OpenCode loads the plugin ${entry} that opencode.json names`)]
+    const installed = await readInstalled(at)
+    const found = installed === undefined ? [ok(UNKNOWN)] : await compare(at, installed)
+    return kind === "global" ? [ok(`${NO_COPY}: the one in ${folder} serves it`), ...found] : found
   },
 }
 
 export const settingsCheck: Check = {
   id: "settings",
   needsBundle: true,
-  run: async ({ root }) => {
-    const read = await readSettings(root)
+  run: async ({ root, serving }) => {
+    const read = await readSettings(root, serving.folder)
     if (read.kind === "unusable") {
       const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
       return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
@@ -185,17 +189,22 @@ const judge = (name: PromptName, file: PromptFile): readonly Observation[] => {
   if (file.kind === "foreign") return [leftAlone(name, file.path, `its ${builtIn}`)]
   if (file.kind === "unusable") {
     const message = `${file.path} cannot be used: ${file.reason}; the ${builtIn} is used`
-    return [warning(message, "Mend the file, or run scripts/install again.")]
+    return [warning(message, "Mend the file, or install Baton again.")]
   }
   const judged = checkText(name, file.path, file.text)
   return file.foreign === undefined ? judged : [leftAlone(name, file.foreign, file.path), ...judged]
 }
 
+const sharedPrompts = ({ kind, folder }: Serving): string | undefined => {
+  if (kind === "global") return join(folder, "prompts")
+  return kind === "package" ? join(dirname(folder), "prompts") : undefined
+}
+
 export const promptsCheck: Check = {
   id: "prompts",
   needsBundle: true,
-  run: async ({ root }) => {
-    const prompts = createPromptFiles({ root })
+  run: async ({ root, serving }) => {
+    const prompts = createPromptFiles({ root, shared: sharedPrompts(serving) })
     const names: readonly PromptName[] = ["handoff", "handoff-command", ...ROLES]
     return names.flatMap((name) => judge(name, prompts.read(name)))
   },

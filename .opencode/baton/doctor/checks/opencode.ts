@@ -1,16 +1,17 @@
 import { existsSync } from "node:fs"
-import { readdir, realpath } from "node:fs/promises"
+import { realpath } from "node:fs/promises"
 import { basename, dirname, join, relative, sep } from "node:path"
-import { isNotFound } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { bundleRoot } from "../../host/project.ts"
-import { readOwnText } from "../../host/untrusted.ts"
 import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.ts"
-import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
+import { broken, type Check, type Context, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
+import { findBatonPlugins, findEntry, globalFolder, otherFolders, type Serving } from "../serving.ts"
 
 /** The oldest version that every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
 const OLDEST = [1, 2, 15] as const
 const RANGE = "1.2.15 or newer, below 2"
+/** The 1.x line has a package of its own on npm. */
+const LINE_1 = `Use OpenCode ${RANGE}: npm install -g opencode-ai@1, or set BATON_OPENCODE to such a binary.`
 const VERSION_DEADLINE_MS = 20_000
 
 const INSTALL =
@@ -57,7 +58,7 @@ export const checkVersion = (version: string, path: string): Observation => {
   }
   const [major = 0] = numbers
   if (major >= 2) {
-    return broken(`${found}: OpenCode 2.x is not supported, it refuses plugins of this kind`, `Use OpenCode ${RANGE}.`)
+    return broken(`${found}: OpenCode 2.x is not supported, it refuses plugins of this kind`, LINE_1)
   }
   const different = numbers.findIndex((number, index) => number !== OLDEST[index])
   const older = different >= 0 && (numbers[different] ?? 0) < (OLDEST[different] ?? 0)
@@ -126,42 +127,17 @@ const findPackage = (start: string): string | undefined => {
 export const dependenciesCheck: Check = {
   id: "dependencies",
   needsBundle: true,
-  run: async ({ root }) => {
-    const found = findPackage(join(root, ".opencode"))
+  run: async (context) => {
+    const { kind, folder } = context.serving
+    // From OpenCode's cache the package finds it in the global folder; see loadZod.
+    const place = kind === "package" ? globalFolder(context) : folder
+    const found = findPackage(place)
     if (found !== undefined) return [ok(`@opencode-ai/plugin is there (${found})`)]
     const fix = "OpenCode installs it at its first start in the project: start it once with the network on."
-    return [warning("@opencode-ai/plugin is not installed in .opencode/node_modules yet", fix)]
+    const shown = kind === "project" ? ".opencode" : place
+    return [warning(`@opencode-ai/plugin is not installed in ${shown}/node_modules yet`, fix)]
   },
 }
-
-/** OpenCode scans both folders, but not their sub-folders. */
-const FOLDERS = ["plugin", "plugins"] as const
-
-/** Matches Baton's plugins: they import the shared folder. */
-const IMPORTS_BATON = /from\s*["']\.\.\/baton\//
-
-const pluginsIn = async (folder: string): Promise<readonly string[]> => {
-  let names: readonly string[]
-  try {
-    names = await readdir(folder)
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
-  const paths = names
-    .filter((file) => /\.(ts|js)$/.test(file))
-    .sort()
-    .map((file) => join(folder, file))
-  const texts = await Promise.all(paths.map((path) => readOwnText(path, { isForeign: true }).catch(() => "")))
-  return paths.filter((_, index) => IMPORTS_BATON.test(texts[index] ?? ""))
-}
-
-/**
- * Absolute paths of Baton's plugin files that OpenCode would load from a configuration folder, `.opencode` or the global one.
- * Unreadable files are left out.
- */
-const findBatonPlugins = async (configuration: string): Promise<readonly string[]> =>
-  (await Promise.all(FOLDERS.map((folder) => pluginsIn(join(configuration, folder))))).flat()
 
 const IMPORT_DEADLINE_MS = 15_000
 const IMPORTER = join(import.meta.dirname, "..", "import-plugin.ts")
@@ -178,19 +154,19 @@ export const checkImport = (file: string, line: string): Observation => {
     imported = JSON.parse(line) as Imported
   } catch {
     const said = line === "" ? "nothing" : `'${line.slice(0, 200)}'`
-    return broken(`${file}: the process that imported it ended early and said ${said}`, "Run scripts/install again.")
+    return broken(`${file}: the process that imported it ended early and said ${said}`, "Install Baton again.")
   }
   if (imported.error !== undefined) {
     const fix = /cannot find (module|package)/i.test(imported.error)
-      ? "A file or package is missing: run scripts/install again, then start OpenCode once with the network on."
-      : "OpenCode leaves this plugin out. Undo your change to it, or run scripts/install again."
+      ? "A file or package is missing: install Baton again, then start OpenCode once with the network on."
+      : "OpenCode leaves this plugin out. Undo your change to it, or install Baton again."
     return broken(`${file} does not load: ${imported.error}`, fix)
   }
   const found = Object.entries(imported.exports ?? {})
   const [only] = found
   if (found.length === 1 && only?.[1] === "function") return ok(`${file} loads`)
   const names = found.map(([name, type]) => `${name} (${type})`).join(", ") || "nothing"
-  const fix = "OpenCode calls every export as a plugin: leave exactly one function, or run scripts/install again."
+  const fix = "OpenCode calls every export as a plugin: leave exactly one function, or install Baton again."
   return broken(`${file} exports ${names}; expected one function`, fix)
 }
 
@@ -215,10 +191,10 @@ const checkPlugin = async (path: string, { run, scratch }: Context): Promise<Obs
  * Tells why importing would run what scripts/install did not put there. Without a manifest only the copy that this doctor is
  * part of is imported: it runs already.
  */
-const reasonNotToImport = async (root: string, plugins: readonly string[]): Promise<string | undefined> => {
-  const installed = await readInstalled(root)
-  const bundle = join(root, ".opencode", "baton")
-  const here = plugins.map((path) => relative(root, path).split(sep).join("/"))
+const reasonNotToImport = async ({ folder, plugins, at }: Serving): Promise<string | undefined> => {
+  const installed = await readInstalled(at)
+  const bundle = join(folder, "baton")
+  const here = plugins.map((path) => `.opencode/${relative(folder, path).split(sep).join("/")}`)
   if (installed === undefined) {
     if ((await realpath(bundle)) !== (await realpath(bundleRoot))) return "no manifest says what they are"
   } else {
@@ -228,68 +204,55 @@ const reasonNotToImport = async (root: string, plugins: readonly string[]): Prom
       ...[...states.keys()].filter((path) => isCode(path) && states.get(path) === "changed"),
       ...unlisted,
     ]
-    if (foreign[0] !== undefined) return `${foreign[0]} is not as scripts/install put it there`
+    if (foreign[0] !== undefined) return `${foreign[0]} is not as the installer put it there`
   }
-  const code = [...here, ...(await filesBelow(root, ".opencode/baton"))]
-  const [others] = await ownedByOthers(root, code)
+  const code = [...here, ...(await filesBelow(at, ".opencode/baton"))]
+  const [others] = await ownedByOthers(at, code)
   return others === undefined ? undefined : `${others} belongs to another account`
 }
+
+/** OpenCode checks what npm delivers; nothing of it is run here. */
+const checkFetched = ({ entry, folder, plugins }: Serving): Observation =>
+  plugins.length > 0
+    ? ok(`${entry} is fetched from npm (${dirname(folder)})`)
+    : warning(
+        `${entry} is not fetched from npm yet`,
+        "OpenCode fetches it at its next start: start it once with the network on.",
+      )
 
 /** Imports each plugin in its own process. BUN_BE_BUN makes OpenCode's binary act as Bun: OpenCode itself does not start. */
 export const pluginsCheck: Check = {
   id: "plugins",
   needsBundle: true,
   run: async (context) => {
-    const paths = await findBatonPlugins(join(context.root, ".opencode"))
-    if (paths.length === 0) {
-      return [
-        broken("no plugin of Baton in .opencode/plugins", "Run scripts/install with this folder from a checkout."),
-      ]
-    }
-    const reason = await reasonNotToImport(context.root, paths)
+    const { kind, plugins: paths } = context.serving
+    if (kind === "package") return [checkFetched(context.serving)]
+    if (paths.length === 0) return [broken("no plugin of Baton in .opencode/plugins", INSTALL_HERE)]
+    const reason = await reasonNotToImport(context.serving)
     if (reason !== undefined) {
-      const fix = "Look at that file first; then run scripts/install again from a checkout of Baton."
+      const fix =
+        "Look at that file first; then install Baton again (npx baton-opencode update, or scripts/install from a checkout)."
       return [broken(`the plugins are not tried, since importing would run them: ${reason}`, fix)]
     }
     return await Promise.all(paths.map((path) => checkPlugin(path, context)))
   },
 }
 
-/** `.opencode` of the parent folders up to the one with `.git`: OpenCode reads them all. */
-const outerFolders = (root: string): readonly string[] => {
-  const outer: string[] = []
-  let folder = root
-  while (!existsSync(join(folder, ".git")) && dirname(folder) !== folder) {
-    folder = dirname(folder)
-    outer.push(join(folder, ".opencode"))
-  }
-  return existsSync(join(folder, ".git")) ? outer : []
-}
-
-/** All other folders from which OpenCode loads plugins for this project. */
-const otherFolders = ({ root, home, environment }: Context): readonly string[] => {
-  const configured = environment.OPENCODE_CONFIG_DIR
-  const all = [
-    join(environment.XDG_CONFIG_HOME || join(home, ".config"), "opencode"),
-    join(home, ".opencode"),
-    ...(configured ? [configured] : []),
-    ...outerFolders(root),
-  ]
-  return [...new Set(all)].filter((folder) => folder !== join(root, ".opencode"))
-}
-
 export const copiesCheck: Check = {
   id: "copies",
   needsBundle: true,
   run: async (context) => {
-    const found = await Promise.all(otherFolders(context).map(findBatonPlugins))
-    const copies = found.flat()
+    const others = otherFolders(context).filter((folder) => folder !== context.serving.folder)
+    const copies = (await Promise.all(others.map(findBatonPlugins))).flat()
     const folders = [...new Set(copies.map(dirname))]
+    const entry = context.serving.kind === "package" ? undefined : await findEntry(context)
+    const fix =
+      "Only one copy serves, the project's first; remove the plugins of the other one so that it is clear which."
+    if (entry !== undefined)
+      return [warning(`a second copy of Baton is loaded as well: ${entry} in opencode.json`, fix)]
     if (folders.length === 0) return [ok("no second copy of Baton that OpenCode would load")]
     return folders.map((folder) => {
       const names = copies.filter((path) => dirname(path) === folder).map((path) => basename(path))
-      const fix =
-        "Only one copy serves, the project's first; remove the plugins of the other one so that it is clear which."
       return warning(`a second copy of Baton is loaded as well: ${names.join(", ")} in ${folder}`, fix)
     })
   },

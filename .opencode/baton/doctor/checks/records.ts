@@ -16,17 +16,17 @@ import {
   recordID,
 } from "../../ledger/outbox-store.ts"
 import { createSessionTasks } from "../../task/registry.ts"
-import { broken, type Check, type Context, type Observation, ok, warning } from "../report.ts"
+import { broken, type Check, type Context, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Finds the project's ledger program in the same way as the plugins. */
-const locateLedger = ({ root, run, scratch, environment }: Context): Promise<LedgerStatus> =>
+const locateLedger = ({ root, run, scratch, environment, serving }: Served): Promise<LedgerStatus> =>
   createLedger({
     run,
     directory: scratch,
     // Doctor reports findings instead of logging.
     log: SILENT,
     state: createStateFolder(root),
-    bundleRoot: join(root, ".opencode", "baton"),
+    bundleRoot: join(serving.folder, "baton"),
     env: environment,
   }).status()
 
@@ -50,17 +50,14 @@ const checkReal = async (path: string, { run, scratch }: Pick<Context, "run" | "
   return broken(`no ledger: ${path} ${describeAnswer(outcome)}; records wait in the outbox`, LEAVE_IT_ALONE)
 }
 
-const checkProgram = async ({ program }: LedgerStatus, context: Context): Promise<Observation> => {
+const checkProgram = async ({ program }: LedgerStatus, context: Served): Promise<Observation> => {
   switch (program.kind) {
     case "real":
       return checkReal(program.path, context)
     case "embedded":
       return existsSync(program.path)
         ? ok("embedded ledger, since no real prog is on PATH; both keep the same database")
-        : broken(
-            `no real prog on PATH, and the embedded ledger is missing: ${program.path}`,
-            "Run scripts/install again.",
-          )
+        : broken(`no real prog on PATH, and the embedded ledger is missing: ${program.path}`, "Install Baton again.")
     case "unavailable":
       return broken(`no ledger: ${program.reason}; records wait in the outbox`, LEAVE_IT_ALONE)
   }
@@ -157,7 +154,7 @@ const checkLost = async (path: string, { root }: Context): Promise<Observation |
   )
 }
 
-const checkAbsent = async (path: string, context: Context): Promise<Observation> => {
+const checkAbsent = async (path: string, context: Served): Promise<Observation> => {
   const lost = await checkLost(path, context)
   if (lost) return lost
   const { program } = await locateLedger(context)
@@ -165,14 +162,14 @@ const checkAbsent = async (path: string, context: Context): Promise<Observation>
   return warning(`there is no database at ${path}`, "Run: prog init")
 }
 
-const checkFile = async (path: string, context: Context): Promise<Observation> => {
+const checkFile = async (path: string, context: Served): Promise<Observation> => {
   const header = await readHeader(path)
   const unsettled = (await sizeOf(`${path}-wal`)) > 0
   if (unsettled || !(await isWithoutLedger(path, header))) return checkHeader(path, header, unsettled)
   return (await checkLost(path, context)) ?? checkHeader(path, { kind: "empty" }, false)
 }
 
-const checkRecords = async (context: Context): Promise<Observation> => {
+const checkRecords = async (context: Served): Promise<Observation> => {
   const { environment, home } = context
   const path = databasePath(environment, home)
   const fix = `Make it a file that you can read and write, or set PROG_DB to another one.`
@@ -240,7 +237,8 @@ const GIT_DEADLINE_MS = 5_000
 
 const checkWritable = async (root: string): Promise<Observation> => {
   const state = join(root, ".opencode", "state")
-  const folder = existsSync(state) ? state : join(root, ".opencode")
+  // A project that a copy elsewhere serves may have no `.opencode` yet.
+  const folder = [state, join(root, ".opencode")].find((path) => existsSync(path)) ?? root
   const fix = `Make it a folder that you can write in (chmod -R u+w '${folder}'); until then nothing survives a restart.`
   try {
     if (!(await stat(folder)).isDirectory()) return broken(`${folder} is not a folder`, fix)

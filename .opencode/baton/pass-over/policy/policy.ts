@@ -1,5 +1,4 @@
 import { lstat } from "node:fs/promises"
-import { join } from "node:path"
 import type { core } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
@@ -214,8 +213,7 @@ export const parsePolicy = (z: Zod, text: string, path: string = POLICY_FILE): P
 export const readPolicy = async (projectRoot: string, path = policyPath(projectRoot)): Promise<PolicyRead> => {
   let text: string
   try {
-    const isOwn = path === join(projectRoot, POLICY_FILE)
-    text = readProjectConfig(projectRoot, isOwn ? POLICY_FILE : path).toString("utf8")
+    text = readProjectConfig(projectRoot, path).toString("utf8")
   } catch (error) {
     // A dangling link is a policy that cannot be read, not a missing one.
     const isLink = await lstat(path).then(

@@ -1,0 +1,109 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { beforeEach, describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { createPatient, type Patient } from "../../support/files/doctor-patient.ts"
+import { runScript } from "../../support/files/small-checkout.ts"
+
+const ENTRY = "baton-opencode@0.1.0"
+
+let patient: Patient
+
+/** A project without a copy of its own. */
+beforeEach(() => {
+  patient = createPatient()
+  patient.install("--uninstall")
+  patient.delete(".opencode")
+})
+
+const put = (path: string, text = "{}\n"): void => {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
+
+const inGlobal = (path: string): string => join(patient.home, ".config/opencode", path)
+
+const installGlobally = (): void => {
+  const { root, source, environment } = patient
+  runScript([join(source, "scripts/install"), "--global"], { cwd: root, env: environment })
+  put(inGlobal("node_modules/@opencode-ai/plugin/package.json"))
+}
+
+const findings = async (id: string): Promise<string[]> =>
+  (await patient.look(id)).findings.map(({ status, message }) => `${status} ${message}`)
+
+describe("a project that a global copy serves", () => {
+  beforeEach(installGlobally)
+
+  test(promised("package.D2", "is in order, and doctor says which copy serves it and tries its plugins"), async () => {
+    const { exitCode, report } = patient.examine()
+    expect(report.findings.filter(({ status }) => status !== "ok")).toEqual([])
+    expect({ exitCode, broken: report.summary.broken, warning: report.summary.warning }).toEqual({
+      exitCode: 0,
+      broken: 0,
+      warning: 0,
+    })
+    expect(await findings("files")).toEqual([
+      `ok no copy in the project: the one in ${inGlobal("")} serves it`.replace(/\/ serves/, " serves"),
+      expect.stringMatching(/^ok Baton 1\.0\.0, \d+ files, unchanged$/),
+    ])
+    expect(report.findings.filter(({ id }) => id === "plugins").map(({ message }) => message)).toEqual([
+      "thing.ts loads",
+    ])
+    expect((await findings("prompts"))[0]).toBe(
+      `ok ${inGlobal("prompts/handoff.md")} is the prompt of every compaction`,
+    )
+  })
+
+  test(promised("package.D2", "is broken where that copy is"), async () => {
+    rmSync(inGlobal("baton/ledger/embedded/main.ts"))
+    writeFileSync(inGlobal("plugins/thing.ts"), "import '../baton/other.ts'\nimport { x } from \"../baton/x.ts\"\n")
+    expect(await findings("files")).toEqual(
+      expect.arrayContaining([
+        "broken files of Baton are missing: .opencode/baton/ledger/embedded/main.ts",
+        "broken files of Baton are not as they were installed: .opencode/plugins/thing.ts",
+      ]),
+    )
+    expect((await findings("plugins"))[0]).toMatch(/^broken the plugins are not tried/)
+  })
+
+  test(
+    promised("package.D2", "reads the policy and the settings of that copy, unless the project has its own"),
+    async () => {
+      put(inGlobal("pass-over.json"), '{ "$schema": "x" }\n')
+      put(inGlobal("baton.json"), "{")
+      expect((await findings("passes"))[0]).toContain(inGlobal("pass-over.json"))
+      expect((await findings("settings"))[0]).toMatch(/^warning/)
+      patient.write(".opencode/baton.json", "{}")
+      expect(await findings("settings")).toEqual(["ok .opencode/baton.json is in order"])
+    },
+  )
+})
+
+describe("a project whose opencode.json names the package", () => {
+  test(promised("package.D2", "is served from OpenCode's cache, and doctor says if it is not there yet"), async () => {
+    patient.write("opencode.jsonc", `{\n  // "baton-opencode@9.9.9"\n  "plugin": ["mine", "${ENTRY}"]\n}\n`)
+    expect(await findings("files")).toEqual([
+      `ok no copy in the project: OpenCode loads the plugin ${ENTRY} that opencode.json names`,
+    ])
+    expect(await findings("plugins")).toEqual([`warning ${ENTRY} is not fetched from npm yet`])
+    const fetched = join(patient.home, ".cache/opencode/packages", ENTRY, "node_modules/baton-opencode")
+    put(join(fetched, ".opencode/plugins/thing.ts"), 'import { createThing } from "../baton/host/thing.ts"\n')
+    expect(await findings("plugins")).toEqual([`ok ${ENTRY} is fetched from npm (${fetched})`])
+    installGlobally()
+    expect((await findings("copies"))[0]).toBe(
+      `warning a second copy of Baton is loaded as well: ${ENTRY} in opencode.json`,
+    )
+  })
+})
+
+test(promised("package.D2", "a project that nothing serves is told how to install"), async () => {
+  const { report } = patient.examine()
+  const [found] = report.findings.filter(({ id }) => id === "files")
+  expect(found).toMatchObject({
+    status: "broken",
+    message: `no Baton in ${patient.project}: there is no .opencode/baton`,
+  })
+  expect(found?.fix).toContain("npx baton-opencode init")
+  expect(report.findings.map(({ id }) => id)).toEqual(["opencode", "environment", "files"])
+})

@@ -1,0 +1,55 @@
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { removePackage, unpackPackage } from "../../support/files/packed-package.ts"
+import { runScript } from "../../support/files/small-checkout.ts"
+import {
+  BOTH_ENDS,
+  closeTaskProjects,
+  openTaskProject,
+  snapshotTree,
+  TASK,
+  type TaskProject,
+} from "../../support/index.ts"
+import { compactionsOf, compactsAfterSteps, lastTurn, recordsOf, runWell, turnsOf } from "../sessions.ts"
+
+closeTaskProjects()
+removePackage()
+
+/** Runs the package's command in the project, with its home. */
+const baton = ({ project, binary }: TaskProject, ...args: string[]) => {
+  const { directory, environment } = project
+  return runScript([process.execPath, join(project.home, "package/scripts/lib/cli.mjs"), ...args], {
+    cwd: directory,
+    env: { ...environment, BATON_OPENCODE: binary.path },
+  })
+}
+
+/** Everything but git's own files and what OpenCode and Baton write at run time; 1.18 makes itself a global opencode.jsonc. */
+const files = (folder: string) =>
+  Object.entries(snapshotTree(folder)).filter(
+    ([path]) => !/^(?:\.git|\.opencode\/state|opencode\/opencode\.jsonc)(?:\/|$)/.test(path),
+  )
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test.each([
+    ["into a project", []],
+    ["--global", ["--global"]],
+  ])(promised(["package.A1", "package.A4"], "one command, %s, guards a task until uninstall"), async (_, where) => {
+    const task = await openTaskProject(binary, compactsAfterSteps(1), { bundle: "none" })
+    const { directory, home } = task.project
+    unpackPackage(join(home, "package"))
+    const folders = [directory, join(home, ".config")]
+    const before = folders.map(files)
+    expect(baton(task, "init", ...where)).toMatchObject({ exitCode: 0, stderr: "" })
+    await runWell(task, task.message)
+    expect(turnsOf(task)[0]).toContain(TASK.specification)
+    expect(compactionsOf(task)[0], "the prompt that comes with the copy").toContain("Drop words, never facts.")
+    expect(lastTurn(task)).toContain("(compaction 1 of this session)")
+    expect(task.model.received("turn")[0]?.tools).toContain("pass_over")
+    expect(await recordsOf(task)).toEqual(["Compaction 1: A summary."])
+    expect(baton(task, "doctor", "--json").stdout).toContain('"broken": 0')
+    expect(baton(task, "uninstall", ...where)).toMatchObject({ exitCode: 0, stderr: "" })
+    expect(folders.map(files)).toEqual(before)
+  })
+})
