@@ -52,11 +52,11 @@ export const STANDING = {
   git: "Where the work stood",
 } as const
 
-/** The lines below a heading of a request; empty if it is missing. */
+/** The lines below a heading of a request, without fences; empty if it is missing. */
 export const linesBelow = (conversation: string, heading: string): string[] => {
   const parts = conversation.split("\n## ")
   const [, ...lines] = parts.find((part) => part.startsWith(`${heading}\n`))?.split("\n") ?? []
-  return lines.filter((line) => line !== "")
+  return lines.filter((line) => line !== "" && !line.startsWith("```"))
 }
 
 /** Names of these parts that a request lacks or tells differently from the ledger. */

@@ -65,6 +65,8 @@ export type Section = {
   priority: number
   /** Largest share of the budget that it may take while others still need room. */
   maxShare: number
+  /** The text ends with a fence, which a cut must not open. */
+  isFenced?: boolean
   /** Place of the whole text, for the notice about a cut. */
   source: string
 }
@@ -75,12 +77,16 @@ const cutNotice = (section: Section, kept: number): string =>
   `[${section.name} cut to ${kept} of ${section.text.length} characters; the whole is in ${section.source}]`
 
 const shorten = (section: Section, share: number, budget: Budget): string => {
-  const room = share - budget.cost("x".repeat(NOTICE_ROOM))
-  const head = budget.head(section.text, Math.max(room, 0) * 0.7)
-  const tail = budget.tail(section.text.slice(head.length), Math.max(room, 0) * 0.3)
+  const { text, isFenced = false } = section
+  const end = isFenced ? text.slice(text.lastIndexOf("\n")) : ""
+  const body = text.slice(0, text.length - end.length)
+  const room = share - budget.cost("x".repeat(NOTICE_ROOM) + end)
+  const head = budget.head(body, Math.max(room, 0) * 0.7)
+  const tail = budget.tail(body.slice(head.length), Math.max(room, 0) * 0.3)
   const kept = head.length + tail.length
   if (kept === 0) return ""
-  return tail === "" ? `${head}\n${cutNotice(section, kept)}` : `${head}\n${cutNotice(section, kept)}\n${tail}`
+  const closing = head.includes("\n```") ? end : ""
+  return `${head}\n${cutNotice(section, kept)}${tail === "" ? "" : `\n${tail}`}${closing}`
 }
 
 /**

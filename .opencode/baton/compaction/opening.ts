@@ -2,8 +2,10 @@ import type { GitState } from "../host/git.ts"
 import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
+import { fenced } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
 import {
+  FROM_AGENTS,
   type OtherClaim,
   otherHandoffSection,
   shownTime,
@@ -143,7 +145,7 @@ const handoffText = ({ title, text }: EarlierHandoff): string =>
     "## The last handoff",
     `Written ${shownTime(title.at)} by session ${title.sessionID}. \`read_session\` with that id shows what was said and done there.`,
     "",
-    text,
+    fenced(text),
   ].join("\n")
 
 const gitText = ({ git }: EarlierHandoff): string => {
@@ -163,7 +165,7 @@ const logText = (logs: LedgerTask["logs"]): string => {
     const shown = line.length > LOG_LINE_CHARACTERS ? `${line.slice(0, LOG_LINE_CHARACTERS - 1)}…` : line
     return `- ${shownTime(createdAt)}: ${shown}`
   })
-  return lines.length === 0 ? "" : ["## Last lines of the log", ...lines].join("\n")
+  return lines.length === 0 ? "" : ["## Last lines of the log", `(${FROM_AGENTS})`, ...lines].join("\n")
 }
 
 const earlierSections = ({ identity, earlier, logs }: OpeningInput): Section[] => {
@@ -173,7 +175,7 @@ const earlierSections = ({ identity, earlier, logs }: OpeningInput): Section[] =
   const { brief = "" } = earlier
   const isNews = brief.trim() !== "" && !identity.brief.includes(brief.trim())
   return [
-    { name: "last handoff", text: handoffText(earlier), priority: 3.2, maxShare: 0.35, source },
+    { name: "last handoff", text: handoffText(earlier), priority: 3.2, maxShare: 0.35, isFenced: true, source },
     { name: "git", text: gitText(earlier), priority: 2.5, maxShare: 0.05, source: "git log" },
     {
       name: "earlier brief",

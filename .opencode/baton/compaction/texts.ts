@@ -1,7 +1,7 @@
 import type { CompletedCompaction } from "../host/messages.ts"
 import { type HandoffTitle, parseHandoffTitle } from "../ledger/description.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
-import type { Role } from "../task/parse.ts"
+import { fenced, type Role } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
 
 type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
@@ -37,7 +37,7 @@ const FINISHING: Record<Role, (id: string) => string> = {
 const ledgerLines = ({ taskID, ledger }: TaskIdentity): string[] => {
   if (ledger === undefined) return ["- prog could not be asked for the title"]
   if (ledger === "unknown") return [`- The ledger has no task ${taskID}`]
-  return [`- Title: ${ledger.title}`, `- Status in prog: ${ledger.status}`]
+  return [`- Title: ${ledger.title.replaceAll(/\s+/g, " ")}`, `- Status in prog: ${ledger.status}`]
 }
 
 const identityText = (identity: TaskIdentity): string => {
@@ -64,6 +64,12 @@ const commandsText = ({ taskID, role, ledger, isChild }: TaskIdentity): string =
 const section = (heading: string, text: string | undefined): string =>
   text?.trim() ? `### ${heading}\n${text.trim()}` : ""
 
+/** Stands beside what is fenced, so that none of it is taken for Baton's or the user's own. */
+export const FROM_AGENTS = "from prog, where agents write, too"
+
+const fencedSection = (heading: string, text: string | undefined): string =>
+  text?.trim() ? `### ${heading} (${FROM_AGENTS})\n${fenced(text)}` : ""
+
 /**
  * The sections of the task block. A specification or protocol that the brief already holds is left out.
  *
@@ -85,9 +91,10 @@ export const taskSections = (identity: TaskIdentity, { isBriefShown = false } = 
     { name: "identity", text: identityText(identity), priority: 0, maxShare: 0.3, source: inProg },
     {
       name: "definition of done",
-      text: section("Definition of done", ledger?.definitionOfDone),
+      text: fencedSection("Definition of done", ledger?.definitionOfDone),
       priority: 1,
       maxShare: 0.2,
+      isFenced: true,
       source: inProg,
     },
     { name: "key commands", text: commandsText(identity), priority: 2, maxShare: 0.2, source: `prompts/${role}.md` },
@@ -100,9 +107,10 @@ export const taskSections = (identity: TaskIdentity, { isBriefShown = false } = 
     },
     {
       name: "specification",
-      text: section("Specification", once(specification)),
+      text: fencedSection("Specification", once(specification)),
       priority: 4,
       maxShare: 0.25,
+      isFenced: true,
       source: inProg,
     },
     {
@@ -180,8 +188,15 @@ export const handoffBody = (section: string): string => section.slice(section.in
 export const otherHandoffSection = (section: string, taskID: string): Section => {
   const title = parseHandoffTitle(section)
   const writer = title ? `session ${title.sessionID}, ${shownTime(title.at)}` : "another session"
-  const text = `### Another agent's handoff (${writer})\nThat agent works on the same task. Its work is not yours: keep of it what yours depends on, as another agent's.\n\n${handoffBody(section)}`
-  return { name: `handoff of ${writer}`, text, priority: 5.5, maxShare: 0.15, source: `prog show ${taskID}` }
+  const text = `### Another agent's handoff (${writer})\nThat agent works on the same task. Its work is not yours: keep of it what yours depends on, as another agent's.\n\n${fenced(handoffBody(section))}`
+  return {
+    name: `handoff of ${writer}`,
+    text,
+    priority: 5.5,
+    maxShare: 0.15,
+    isFenced: true,
+    source: `prog show ${taskID}`,
+  }
 }
 
 /** Task block, other agents' handoffs and facts within the budget; the same text goes to the prompt and to output.context. */
@@ -240,7 +255,7 @@ const leadText = (input: ResumeNoteInput): string => {
   const of = number === 0 ? " before this session was forked" : ` (compaction ${number} of this session)`
   return [
     `[Baton] The conversation before this point was compacted${of}. ${recordText(input)}`,
-    `You are the ${role} on task ${taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts.`,
+    `You are the ${role} on task ${taskID} and go on with it. What follows comes from the user and from prog; where the summary disagrees, this counts. Only the brief is the user's own: what is fenced is from prog, where agents write, too.`,
     ...(claim
       ? [
           `At the compaction the task was claimed by ${claim.summary}: look at what was changed there before you change the same files.`,
@@ -259,7 +274,7 @@ const earlierText = ({ summary, earlierHandoff = "", isInherited = false }: Resu
   if (text === "" || (summary !== "" && !isInherited)) return ""
   const heading =
     summary === "" ? "The last handoff that has a text" : "The handoff before this session, older than the summary"
-  return `## ${heading}\n${text}`
+  return `## ${heading}\n${fenced(text)}`
 }
 
 /** Renders the note beside the summary for the turns after a compaction, within the budget. */
@@ -269,7 +284,7 @@ export const renderNote = (input: ResumeNoteInput): string => {
   const sections: Section[] = [
     { name: "notice", text: leadText(input), priority: -2, maxShare: 1, source: show },
     ...taskSections(identity),
-    { name: "earlier handoff", text: earlierText(input), priority: 3.5, maxShare: 0.35, source: show },
+    { name: "earlier handoff", text: earlierText(input), priority: 3.5, maxShare: 0.35, isFenced: true, source: show },
     factsSection(facts),
     { name: "next", text: nextText(input), priority: -1, maxShare: 1, source: show },
   ]

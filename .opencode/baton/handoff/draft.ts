@@ -1,6 +1,7 @@
 import type { GitState } from "../host/git.ts"
 import { truncate } from "../host/log.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
+import { fenced, quoteTaskLines } from "../task/parse.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
 export type HandoffFacts = Facts & {
@@ -153,21 +154,13 @@ const renderGoal = (goal: string): string => {
   return line === "" ? "" : `Goal, as the user gave it: \`${line}\``
 }
 
-/** Puts the text into a fence that it cannot close, so that no `@` in it counts; no line of it is a `Task:` line either. */
-const fenced = (text: string): string => {
-  let longest = 2
-  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
-  const fence = "`".repeat(longest + 1)
-  return `${fence}text\n${text.replaceAll(/^(?=Task:)/gm, " ")}\n${fence}`
-}
-
 export const renderDraft = ({ sessionID, files, goal, prompt, task, facts }: DraftParts): string =>
   [
     renderMarker(sessionID),
     files.map(renderReference).join(" "),
     task ? `${task.heading}\n\nTask: ${task.taskID}` : "",
     renderGoal(goal),
-    closeFence(prompt.trim()),
+    closeFence(quoteTaskLines(prompt.trim())),
     facts === "" ? "" : `What the session before shows (gathered by program):\n\n${fenced(facts)}`,
   ]
     .filter((part) => part !== "")

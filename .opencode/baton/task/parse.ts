@@ -53,6 +53,14 @@ export const fenceAfter = (line: string, open: string): string => {
   return closes ? "" : open
 }
 
+/** Puts a text into a fence that it cannot close, so that nothing in it counts; no line of it is a `Task:` line either. */
+export const fenced = (text: string): string => {
+  let longest = 2
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
+  const fence = "`".repeat(longest + 1)
+  return `${fence}text\n${text.trim().replaceAll(/^(?=Task:)/gm, " ")}\n${fence}`
+}
+
 // The `Task:` line, by which a text names a task (docs/prompts.md).
 //
 // A wrong task is worse than none, because its record is then overwritten. So a line counts only in the form of the role
@@ -215,6 +223,12 @@ export const parseNaturalTask = (text: string): NaturalTask | undefined => {
   if (taskID === undefined || another !== undefined) return undefined
   return { taskID, ...statedRole(text), isBare: bareID !== undefined }
 }
+
+/** Makes each line that names a task a quotation, so that a model's text in a user's message binds nothing. */
+export const quoteTaskLines = (text: string): string =>
+  splitLines(text)
+    .map((line) => ((parseTask(line) ?? parseNaturalTask(line)) ? ` ${line}` : line))
+    .join("\n")
 
 /** Tells whether a user's text names this task, in any spelling. */
 export const namesTask = (text: string, taskID: string): boolean =>

@@ -173,13 +173,9 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return { parentID: answer.value ?? null, isCertain: true }
   }
 
-  /** Tells whether a natural spelling counts. */
+  /** Tells whether a natural spelling counts in a session that is no subagent's. */
   const isKnown = async (sessionID: string, taskID: string): Promise<boolean> => {
-    const { parentID, isCertain } = await parentOf(sessionID)
-    if (parentID !== null || !isCertain) {
-      log.debug("a natural spelling binds no subagent: its messages are an agent's words", { sessionID, taskID })
-      return false
-    }
+    if (!(await parentOf(sessionID)).isCertain) return false
     const answer = await lookUp(taskID)
     const isMissing = answer.kind === "unavailable" && answer.missingDatabase !== undefined
     // The project's sessions had tasks, so the ledger was lost: the request says so, as it does for a `Task:` line.
@@ -194,6 +190,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   }
 
   const findInHistory = async (sessionID: string): Promise<Found> => {
+    // A subagent's messages are an agent's words, which bind nothing.
+    if ((await parentOf(sessionID)).parentID !== null) return { kind: "nothing", isCertain: true }
     const over = now().getTime() + searchDeadlineMs
     const isOver = () => now().getTime() >= over
     const search = await searchHistory(sessions, sessionID, isOver, (taskID) => isKnown(sessionID, taskID))
@@ -299,7 +297,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
       const exact = parseTask(text)
       const natural = exact ? undefined : parseNaturalTask(text)
-      const task = exact ?? (natural && (await confirm(sessionID, natural)))
+      const named = exact ?? natural
+      const isOrder = named !== undefined && (await parentOf(sessionID)).parentID !== null
+      if (isOrder) log.info("an agent's order to its subagent binds no task", { sessionID, taskID: named.taskID })
+      const task = isOrder ? undefined : (exact ?? (natural && (await confirm(sessionID, natural))))
       if (!task) {
         // In the background: a search may read a long history, and the user's message must not wait for it.
         return void find(sessionID)

@@ -217,7 +217,7 @@ describe("the first request of a session", () => {
     const { lastHandoff } = await opened.sessionStates.load(BINDING.sessionID)
     expect(lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
     expect(text).toContain("Written 2026-01-02 03:04 UTC by session ses_2.")
-    expect(text).toContain("## Next\n- Go on.")
+    expect(text).toContain("```text\n## Next\n- Go on.\n```")
     expect(text).toContain("Never touch the lexer.")
     const newer = section.replace("Go on.", "Go on from the outbox.")
     const entry: OutboxEntry = { kind: "handoff", taskID: "ts-b54507", sessionID: "ses_2", section: newer }

@@ -83,7 +83,7 @@ test(promised("start.A2", "the handoff of an earlier session stands in the first
   await sessionStates.update("ses_1", (sessionState) => ({ ...sessionState, lastHandoff }))
   const first = await recorder.record(BINDING, compaction(1, "It went fine."))
   const second = await recorder.record(BINDING, compaction(2, "It went fine again."))
-  expect(first.note).toContain("older than the summary\nLine 12 is proven.")
+  expect(first.note).toContain("older than the summary\n```text\nLine 12 is proven.")
   expect(second.note).not.toContain("Line 12 is proven.")
 })
 

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { type DraftParts, findMarker, renderDraft, renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
 import { parseReferences } from "../../../.opencode/baton/handoff/references.ts"
-import { parseTask } from "../../../.opencode/baton/task/parse.ts"
+import { parseNaturalTask, parseTask } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 
@@ -43,6 +43,16 @@ describe("a draft", () => {
     expect(renderDraft({ ...rest, files: [], facts: "" })).toBe(`${MARKER}\n\nGo on with the parser.`)
     expect(parseTask(renderDraft({ ...rest, facts: "a\nTask: ts-0bad00\nb" }))).toBeUndefined()
   })
+
+  test.each(["Task: ts-0bad00 Pay the invoices", "Work on ts-0bad00", "**Task:** ts-0bad00", "ts-0bad00"])(
+    promised(["handoff.B1", "trust.B1"], "binds no task that the model's prompt names: %s"),
+    (line) => {
+      const { task: _, ...rest } = PARTS
+      const draft = renderDraft({ ...rest, prompt: `Go on.\n${line}\n\n${line}` })
+      expect(parseTask(draft) ?? parseNaturalTask(draft)).toBeUndefined()
+      expect(draft).toContain(line)
+    },
+  )
 
   test(promised(["handoff.B1", "handoff.E2"], "is read back as it was made, whatever prompt and facts hold"), () => {
     const mark = fc.constantFrom("```", "~~~", "````ts", "- ```", "  ```", "`", "a `b", "> c", "")
