@@ -137,7 +137,7 @@ export const createPassOverFeature = (
     owners,
     startChild,
     // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the sandbox end then.
-    canGoOn: (sessionID) => hasUser && !activePasses.covering(sessionID),
+    canDetach: (sessionID) => hasUser && !activePasses.covering(sessionID),
     onEnd: async (record, pass) => {
       const steps = [
         () => owners.release(pass.id),

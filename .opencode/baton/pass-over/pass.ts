@@ -15,7 +15,7 @@ import type { Passes, Transition } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
 
-type PassBeginningDeps = {
+type PassStartDeps = {
   readonly passes: Pick<Passes, "begin" | "transition">
   readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
   readonly sandboxes: Pick<Sandboxes, "create" | "collect">
@@ -27,11 +27,11 @@ type PassBeginningDeps = {
 }
 
 /** Begins a pass that was allowed: record, owner, and files, or a stored answer. */
-const createPassStart = (deps: PassBeginningDeps) => {
+const createPassStart = (deps: PassStartDeps) => {
   const { passes, store, sandboxes, owners, now } = deps
 
   /** @returns the pass as answered from the store, or the reason why it cannot be; undefined without a stored answer */
-  const answerAgain = async (prepared: Prepared): Promise<Transition | undefined> => {
+  const answerFromCache = async (prepared: Prepared): Promise<Transition | undefined> => {
     const { cacheKey, request } = prepared
     const id = request.pass_over_id
     const known = cacheKey === null ? undefined : await store.findAnswer(cacheKey)
@@ -53,17 +53,16 @@ const createPassStart = (deps: PassBeginningDeps) => {
   }
 
   /** @returns the active pass, or the error */
-  const begin = async (prepared: Prepared, attemptMs: number | undefined): Promise<ActivePass | PassOverError> => {
+  const startPass = async (prepared: Prepared, attemptMs: number | undefined): Promise<ActivePass | PassOverError> => {
     const { request, policy, parentPass } = prepared
     const { can_modify_files, can_run_tools } = policy.values
     const id = request.pass_over_id
     // An agent that cannot change files needs no sandbox, and must not get a tool that could change them.
     const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
-    let hasFiles = false
     /** Removes the pass's files; only then may another process look at it. */
-    const giveUp = async (error: PassOverError): Promise<PassOverError> => {
+    const fail = async (error: PassOverError): Promise<PassOverError> => {
       try {
-        if (hasFiles) await sandboxes.collect(id)
+        await sandboxes.collect(id)
         await passes.transition(id, { type: "cancelled" }, {}, error)
         return error
       } finally {
@@ -73,31 +72,27 @@ const createPassStart = (deps: PassBeginningDeps) => {
     }
     // Claimed, so that no other process takes it for an abandoned pass.
     await owners.claim(id)
-    const enter = async () => {
+    const setUp = async () => {
       const recorded = await passes.begin(prepared)
       if (recorded.kind === "refused") return recorded.error
-      const created = await sandboxes.create(id, {
-        canModify,
-        ...(parentPass === undefined ? {} : { parent: parentPass }),
-      })
+      const created = await sandboxes.create(id, { canModify, parent: parentPass })
       if (created.kind === "refused") return setUpError(created)
-      hasFiles = true
       const { sandbox: root, skipped, ready } = created
       const sandbox = root === undefined ? undefined : await deps.toSandboxPaths(root, request.originating_session_id)
-      return { kind: "entered" as const, sandbox, skipped, ready }
+      return { kind: "ready" as const, sandbox, skipped, ready }
     }
-    const entered = await enter().catch(async (error: unknown) => {
+    const made = await setUp().catch(async (error: unknown) => {
       const cause = describeError(error)
-      await giveUp(passOverError("E011", { message: "The pass could not be begun", cause }))
+      await fail(passOverError("E011", { message: "The pass could not be begun", cause }))
       throw error
     })
-    if (!("kind" in entered)) return giveUp(entered)
+    if (!("kind" in made)) return fail(made)
     return {
       id,
       prepared,
-      sandbox: entered.sandbox,
-      skipped: entered.skipped,
-      ready: entered.ready,
+      sandbox: made.sandbox,
+      skipped: made.skipped,
+      ready: made.ready,
       setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
       attemptMs,
@@ -108,7 +103,7 @@ const createPassStart = (deps: PassBeginningDeps) => {
       returnError: undefined,
       refusals: 0,
       callsOfStep: new Set(),
-      returnedAlone: createDeferred(),
+      workDone: createDeferred(),
       isOver: false,
       isAwaited: true,
       hasTimedOut: false,
@@ -116,20 +111,20 @@ const createPassStart = (deps: PassBeginningDeps) => {
     }
   }
 
-  return { answerAgain, begin }
+  return { answerFromCache, startPass }
 }
 
 /** Time that an aborted originator waits for its child to end. */
 const END_GRACE_MS = 10_000
 
-export type PassOverDeps = PassBeginningDeps & {
+export type PassOverDeps = PassStartDeps & {
   readonly prepare: (call: PassCall) => Promise<Preparation>
   readonly passes: Passes
   readonly activePasses: Pick<ActivePasses, "add" | "remove">
   /** Starts the child and sets `finished`. */
   readonly startChild: (pass: ActivePass) => void
   /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
-  readonly canGoOn: (originatingSessionID: string) => boolean
+  readonly canDetach: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
   readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
@@ -137,7 +132,7 @@ export type PassOverDeps = PassBeginningDeps & {
 }
 
 /** The originator does not wait for this pass. */
-const isLeft = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
+const isDetached = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
 
 type Waited =
   | { readonly kind: "finished"; readonly record: PassRecord | undefined }
@@ -154,7 +149,7 @@ const waitFor = async (pass: ActivePass, timeoutMs: number | undefined, signal: 
   return { kind: signal.aborted ? "aborted" : "timeout" }
 }
 
-const renderGoingOn = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
+const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
   [
     `${id}: ${prepared.subagent.name} ${why}`,
     prepared.request.return_required
@@ -163,7 +158,7 @@ const renderGoingOn = ({ id, prepared, childSessionID }: ActivePass, why: string
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
-const lostResult = ({ id, childSessionID }: ActivePass): string =>
+const renderLost = ({ id, childSessionID }: ActivePass): string =>
   `${renderError(
     passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
   )}\nChild session: ${childSessionID ?? "none was created"}`
@@ -172,9 +167,9 @@ const lostResult = ({ id, childSessionID }: ActivePass): string =>
 export const createPassRunner = (deps: PassOverDeps) => {
   const { passes, activePasses, log } = deps
 
-  const { answerAgain, begin } = createPassStart(deps)
+  const { answerFromCache, startPass } = createPassStart(deps)
 
-  const start = (pass: ActivePass): void => {
+  const run = (pass: ActivePass): void => {
     activePasses.add(pass)
     deps.startChild(pass)
     pass.finished = pass.finished.then(async (record) => {
@@ -184,7 +179,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
     })
   }
 
-  const giveBack = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
+  const answer = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
     if (!output) return `${request.pass_over_id} has no result.`
     const approval = await deps.approve(record, ask)
@@ -197,13 +192,13 @@ export const createPassRunner = (deps: PassOverDeps) => {
   }
 
   /** The sandbox is made before the originator continues and may change files. */
-  const letGoOn = async (pass: ActivePass): Promise<void> => {
+  const detach = async (pass: ActivePass): Promise<void> => {
     pass.isAwaited = false
     await pass.ready
   }
 
   /** The originator goes on, and the child, too. */
-  const leave = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
+  const timeOut = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
     const timedOut = await passes.transition(pass.id, { type: "timed_out" }).catch((error: unknown) => {
       pass.isAwaited = false
       throw error
@@ -211,10 +206,10 @@ export const createPassRunner = (deps: PassOverDeps) => {
     if (timedOut.kind === "refused") {
       // It returned at the last moment.
       const record = await pass.finished
-      return record ? giveBack(record, ask) : lostResult(pass)
+      return record ? answer(record, ask) : renderLost(pass)
     }
     pass.hasTimedOut = true
-    await letGoOn(pass)
+    await detach(pass)
     const { timeout_ms: timeoutMs } = pass.prepared.policy.values
     const error = passOverError("E010", {
       message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
@@ -244,14 +239,15 @@ export const createPassRunner = (deps: PassOverDeps) => {
       return renderError(error)
     }
     const { prepared } = preparation
-    const known = await answerAgain(prepared)
-    if (known) return known.kind === "moved" ? giveBack(known.record, ask) : renderError(known.error)
+    const known = await answerFromCache(prepared)
+    if (known) return known.kind === "moved" ? answer(known.record, ask) : renderError(known.error)
     const { request, policy } = prepared
     const { on_timeout, timeout_ms } = policy.values
-    const goesOn = deps.canGoOn(request.originating_session_id) && (isLeft(request) || on_timeout === "continue")
-    const pass = await begin(prepared, goesOn ? undefined : timeout_ms)
+    const mayDetach =
+      deps.canDetach(request.originating_session_id) && (isDetached(request) || on_timeout === "continue")
+    const pass = await startPass(prepared, mayDetach ? undefined : timeout_ms)
     if ("code" in pass) return renderError(pass)
-    start(pass)
+    run(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
       pass: pass.id,
@@ -265,17 +261,17 @@ export const createPassRunner = (deps: PassOverDeps) => {
     const pass = await make(call, ask)
     if (typeof pass === "string") return pass
     const { policy, request } = pass.prepared
-    if (isLeft(request) && deps.canGoOn(call.sessionID)) {
-      await letGoOn(pass)
-      return renderGoingOn(pass, "is at work.")
+    if (isDetached(request) && deps.canDetach(call.sessionID)) {
+      await detach(pass)
+      return renderDetached(pass, "is at work.")
     }
     // An attempt that is ended at its time-out needs no second clock.
     const waited = await waitFor(pass, pass.attemptMs === undefined ? policy.values.timeout_ms : undefined, abort)
     switch (waited.kind) {
       case "finished":
-        return waited.record ? giveBack(waited.record, ask) : lostResult(pass)
+        return waited.record ? answer(waited.record, ask) : renderLost(pass)
       case "timeout":
-        return leave(pass, ask)
+        return timeOut(pass, ask)
       case "aborted":
         return cancel(pass)
     }

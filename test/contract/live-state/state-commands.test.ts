@@ -82,6 +82,13 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(JSON.parse(baton("observe", "--json").stdout)).toMatchObject(shown)
     expect(baton("observe", "/nonexistent").stderr).toContain("expected a project folder, received '/nonexistent'")
     expect(baton("observe", "--help").stdout).toMatch(/^Usage: baton observe/)
+    for (const [args, said] of [
+      [["--web", "--port", "65536"], "expected --port between 1 and 65535, received '65536'"],
+      [["--web", "--port", "80x"], "received '80x'"],
+      [["--port", "80"], "together with --web"],
+      [["--web", "--json"], "expected --web or --json"],
+    ] as const)
+      expect(baton("observe", ...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(said) })
   })
 
   test(promised("claim.B1", "observe shows who has claimed a task, also where the real prog is used"), () => {

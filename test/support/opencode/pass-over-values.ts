@@ -153,7 +153,7 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   returnError: undefined,
   refusals: 0,
   callsOfStep: new Set(),
-  returnedAlone: createDeferred(),
+  workDone: createDeferred(),
   isOver: false,
   isAwaited: true,
   hasTimedOut: false,

@@ -93,7 +93,7 @@ export const openSandboxes = (
       const id = idOf(name)
       if (isPassID(id)) await record(name)
       const { canModify, parent } = options
-      return sandboxes.create(id, parent === undefined ? { canModify } : { canModify, parent: idOf(parent) })
+      return sandboxes.create(id, { canModify, parent: parent && idOf(parent) })
     },
     ready: (name: string) => sandboxes.ready(idOf(name)),
     reset: (name: string, options: SandboxOptions) => sandboxes.reset(idOf(name), options),

@@ -2,7 +2,6 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { eventsBetween, type HistoryEvent, type Sample } from "../../../.opencode/baton/live-state/observe/history.ts"
 import { nextTask } from "../../../.opencode/baton/live-state/observe/observer.ts"
-import { readWebPort } from "../../../.opencode/baton/live-state/observe/options.ts"
 import { promised } from "../../requirements.ts"
 
 const sample = (at: number, change: Partial<Sample> = {}): Sample => ({
@@ -82,13 +81,3 @@ test(promised("live-state.C3", "tasks are read once, and again when the ledger h
   expect(nextTask(["a", "b"], known, "1")).toBeUndefined()
   expect(nextTask(["a", "b"], known, "2")).toBe("b")
 })
-
-test.each([
-  [{ web: true, json: false, port: "0" }, "expected --port between 1 and 65535, received '0'"],
-  [{ web: true, json: false, port: "65536" }, "received '65536'"],
-  [{ web: true, json: false, port: "80x" }, "received '80x'"],
-  [{ web: false, json: false, port: "80" }, "together with --web"],
-  [{ web: true, json: true }, "expected --web or --json"],
-])(promised("live-state.C2", "the command line refuses %j"), (options, said) =>
-  expect(() => readWebPort(options)).toThrow(said),
-)

@@ -8,7 +8,6 @@ import {
   axisMinutes,
   drawTimeline,
   fittingSpan,
-  statusAt,
   summariseTimeline,
 } from "../../../.opencode/baton/live-state/web/page/timeline.js"
 import {
@@ -140,8 +139,6 @@ describe("the timeline", () => {
     expect(axisMinutes({ minutes: 15, step: 5 })).toEqual([15, 10, 5, 0])
     const points = [point(0, "busy"), { ...point(1, "turn"), count: 3 }, point(2, "question")]
     expect(summariseTimeline(points, 0)).toBe("3 turns ended, 1 waits, 0 compactions, 0 handoffs")
-    expect(statusAt(points, 1)?.kind).toBe("busy")
-    expect(statusAt(points, -1)).toBeUndefined()
   })
 })
 

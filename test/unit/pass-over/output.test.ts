@@ -260,6 +260,6 @@ describe("a child that has returned", () => {
   ])(promised("pass-over.B1", "has ended its pass: %s when it returned %s"), async (expected, _how, calls) => {
     const pass = activePass({ callsOfStep: new Set(calls) })
     expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
-    expect((await withDeadline(pass.returnedAlone.promise, 0)).kind).toBe(expected ? "done" : "late")
+    expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe(expected ? "done" : "late")
   })
 })

@@ -46,7 +46,7 @@ const setUp = (prepared: Prepared, transition?: PassOverDeps["passes"]["transiti
     startChild: (pass) => {
       pass.finished = ended.promise
     },
-    canGoOn: () => true,
+    canDetach: () => true,
     onEnd: async (_record, pass) => void awaited.push(pass.isAwaited),
     recordResult: async () => {},
     approve: async () => ({ kind: "approved", note: undefined }),

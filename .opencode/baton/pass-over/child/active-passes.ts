@@ -35,7 +35,7 @@ export type ActivePass = {
   /** Calls of the child's tools that began in its present step, without the return. */
   readonly callsOfStep: Set<string>
   /** Resolves when the child has returned and no other tool of that step is running; the rest of its turn is not waited for. */
-  readonly returnedAlone: Deferred<void>
+  readonly workDone: Deferred<void>
   /** The result is collected, perhaps while the child's turn goes on: any further work would belong to no result. */
   isOver: boolean
   /** The originator still waits; once it no longer does, the result has to be announced. */

@@ -89,7 +89,7 @@ type ChildOptions = {
   readonly permission: readonly PermissionRule[]
   readonly prompt: Prompt
   /** Resolves when its work is done, perhaps before its turn is; the rest of the turn is not waited for. */
-  readonly returnedAlone: Promise<void>
+  readonly workDone: Promise<void>
   /** Stops the child and everything below it. */
   readonly signal: AbortSignal
   /** Called before the child's first step, which does not wait for what this stores. */
@@ -157,7 +157,7 @@ export const runChild = async (
     throw error
   }
   const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "returned" }>(
-    [turn.then((answer) => ({ kind: "over", answer })), order.returnedAlone.then(() => ({ kind: "returned" }))],
+    [turn.then((answer) => ({ kind: "over", answer })), order.workDone.then(() => ({ kind: "returned" }))],
     signal,
   )
   if (first.kind === "stopped") {

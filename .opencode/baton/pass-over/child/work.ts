@@ -55,12 +55,8 @@ export const createChildWork = (deps: PassWorkDeps) => {
   /** A further attempt begins with fresh files, and not with what the one before left. */
   const renewFiles = async (pass: ActivePass): Promise<ChildEnd | undefined> => {
     activePasses.attemptEnded(pass)
-    const { parentPass } = pass.prepared
-    const canModify = pass.limits.can_modify_files
-    const begun = await sandboxes.reset(pass.id, {
-      canModify,
-      ...(parentPass === undefined ? {} : { parent: parentPass }),
-    })
+    const { parentPass: parent } = pass.prepared
+    const begun = await sandboxes.reset(pass.id, { canModify: pass.limits.can_modify_files, parent })
     if (begun.kind === "refused") {
       pass.setUpError = setUpError(begun)
       return { kind: "crashed", error: pass.setUpError }
@@ -109,7 +105,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
           agent: subagent.name,
           model,
         },
-        returnedAlone: pass.returnedAlone.promise,
+        workDone: pass.workDone.promise,
         signal,
         onSession: async (sessionID) => {
           pass.childSessionID = sessionID

@@ -163,7 +163,7 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
   if (checked.kind === "failed") pass.returnError = checked.error
   else pass.returned = checked.value
   // Where another tool of this step is running, the end of the turn is waited for.
-  if (pass.callsOfStep.size === 0) pass.returnedAlone.resolve()
+  if (pass.callsOfStep.size === 0) pass.workDone.resolve()
   if (checked.kind === "failed") return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
   const { ignored } = checked
   const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`

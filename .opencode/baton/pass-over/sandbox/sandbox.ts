@@ -36,7 +36,7 @@ import {
 export type SandboxOptions = {
   readonly canModify: boolean
   /** The pass that the originator itself works on: the sandbox is made of the parent's, and `apply` writes there. */
-  readonly parent?: string
+  readonly parent: string | undefined
 }
 
 export type Sandbox = {
@@ -83,7 +83,7 @@ type SandboxesDeps = {
 }
 
 const LOCK_WAIT_MS = 10_000
-const NO_CHANGES: Changes = { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] }
+export const NO_CHANGES: Changes = { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] }
 const MADE = Promise.resolve(undefined)
 
 /** For a sandbox that was deleted: nothing is left to store or to wait for. */

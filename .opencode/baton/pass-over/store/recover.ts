@@ -12,7 +12,7 @@ import {
 } from "../result/work-output.ts"
 import { toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
-import type { Changes, Sandboxes } from "../sandbox/sandbox.ts"
+import { type Changes, NO_CHANGES, type Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "./passes.ts"
 import { isOpen, needsAnnouncement, type PassRecord } from "./record.ts"
 import type { PassOwners, PassStore } from "./store.ts"
@@ -51,8 +51,6 @@ const findReturned = async (
   })
   return checked.kind === "accepted" ? checked.value : undefined
 }
-
-const NO_CHANGES = { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] } as const
 
 /** @returns a child's changes, none for a pass without the right to change files; a refusal when they are unknown now */
 const findChanges = async (sandboxes: RecoverDeps["sandboxes"], id: string): Promise<Changes | Refusal> => {

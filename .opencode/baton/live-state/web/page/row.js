@@ -1,4 +1,4 @@
-import { axisMinutes, drawTimeline, HEIGHT, LAYERS, statusAt, summariseTimeline } from "./timeline.js"
+import { axisMinutes, drawTimeline, HEIGHT, LAYERS, summariseTimeline } from "./timeline.js"
 import { clock, duration, eventText, factTexts, STATUS, statusText } from "./words.js"
 
 /** @import { PageAgent } from "../live.ts" */
@@ -133,15 +133,13 @@ export const createRow = (key) => {
   const layers = LAYERS.map((layer) => /** @type {const} */ ([layer, drawnLayer(layer)]))
   const chart = { role: "img", height: String(HEIGHT), preserveAspectRatio: "none" }
   const svg = drawn("svg", chart, label, grid, ...layers.map(([, path]) => path))
-  const readout = element("p", { class: "readout", "aria-hidden": "true", hidden: "" })
-  const timeline = element("div", { class: "timeline" }, svg, readout)
   const waits = element("div", { class: "waits" })
   const task = element("p", { class: "task" })
   const latest = element("p", { class: "latest" })
   const facts = element("p", { class: "facts" })
   const more = element("div", { class: "more", id, hidden: "" })
   const who = element("div", { class: "who" }, element("h3", {}, toggle), status)
-  const what = element("div", { class: "what" }, timeline, waits, task, latest)
+  const what = element("div", { class: "what" }, svg, waits, task, latest)
   const row = element("li", { class: "row" }, who, what, facts, more)
 
   /** @type {PageAgent | undefined} */
@@ -195,17 +193,6 @@ export const createRow = (key) => {
     more.hidden = !more.hidden
     toggle.setAttribute("aria-expanded", String(!more.hidden))
     showDetails()
-  })
-  timeline.addEventListener("pointermove", ({ clientX }) => {
-    if (!agent || !view) return
-    const { left, width } = svg.getBoundingClientRect()
-    const at = view.now - (1 - Math.min(Math.max((clientX - left) / width, 0), 1)) * view.span.minutes * 60_000
-    const event = statusAt(agent.history, at)
-    setText(readout, `${clock(at)} ${event ? eventText(event) : "not watched yet"}`)
-    readout.hidden = false
-  })
-  timeline.addEventListener("pointerleave", () => {
-    readout.hidden = true
   })
 
   const show = () => {

@@ -81,9 +81,6 @@ export const drawTimeline = (events, { from, to, width }) => {
   return paths
 }
 
-/** The status at a moment. @param {readonly HistoryEvent[]} events @param {number} at */
-export const statusAt = (events, at) => events.findLast((event) => event.at <= at && !isMark(event.kind))
-
 const MINUTE = 60_000
 const LONGEST = { minutes: 360, step: 60 }
 /** The lengths of a timeline, and how far apart the lines of its axis are, in minutes. */
