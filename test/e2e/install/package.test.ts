@@ -3,17 +3,9 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { removePackage, unpackPackage } from "../../support/files/packed-package.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
-import {
-  BOTH_ENDS,
-  closeTaskProjects,
-  openTaskProject,
-  snapshotTree,
-  TASK,
-  type TaskProject,
-} from "../../support/index.ts"
+import { BOTH_ENDS, openTaskProject, snapshotTree, TASK, type TaskProject } from "../../support/index.ts"
 import { compactionsOf, compactsAfterSteps, lastTurn, recordsOf, runWell, turnsOf } from "../sessions.ts"
 
-closeTaskProjects()
 removePackage()
 
 /** Runs the package's command in the project, with its home. */
