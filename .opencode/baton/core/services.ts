@@ -2,14 +2,14 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { lazy } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
-import { bundlePrompts, hasBundle, hasPendingRecords } from "../host/project.ts"
+import { hasPendingRecords } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
 import { createStateFolder, type JsonStore, type StateFolder } from "../host/state.ts"
 import { createNotices, createTui, type Notices } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { createPromptFiles, type PromptFiles } from "../task/prompts.ts"
+import { openPromptFiles, type PromptFiles } from "../task/prompts.ts"
 import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
 
 /** The stateful services of a directory, shared by all features. */
@@ -73,7 +73,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
     run: createProcessRunner({ shell: undefined }),
     bindings,
     tasks: createTaskRegistry({ store: bindings, sessions, lookUp: (id) => ledger.readTask(id), log, now }),
-    prompts: createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts }),
+    prompts: openPromptFiles(projectRoot),
     ledger,
     outbox,
     notices,

@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs"
 import { resolve } from "node:path"
 import { errorCode } from "../host/log.ts"
+import { bundlePrompts, hasBundle } from "../host/project.ts"
 import { type Role, splitLines } from "./parse.ts"
 
 export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
@@ -146,6 +147,10 @@ export const createPromptFiles = ({ root, shared }: { root: string; shared?: str
     },
   }
 }
+
+/** The prompts of a project; those of the copy that serves it stand in for the missing ones, if it has no copy of its own. */
+export const openPromptFiles = (projectRoot: string): PromptFiles =>
+  createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts })
 
 // The role's compressed protocol: the section of a role prompt that goes into the task block, so that an agent still knows
 // how to work after a compaction. It is read from the prompt, so that no second copy can differ.
