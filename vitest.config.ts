@@ -3,6 +3,8 @@ import { EFFORT, SEED } from "./test/support/effort.ts"
 
 // Worked out once, not in every worker.
 process.env.BATON_SEED = String(SEED)
+// State that a test makes here needs no key of this machine's account.
+process.env.BATON_STATE_KEY = "of the tests"
 
 type Extra = {
   testTimeout?: number

@@ -241,6 +241,11 @@ export const REQUIREMENTS = {
     "As a plugin from npm the package gives all five features, with no files in the project but state and prompts.",
   "package.D2":
     "doctor says which copy serves a project without one of its own, a global one or the npm plugin, and checks that.",
+  "trust.A1":
+    "State that this account did not make in this very folder, that git tracks, or that is a link, is put aside unread; log, toast and doctor name it, and baton trust state takes it back.",
+  "trust.A2":
+    "What is read from the state acts within its project alone: on paths inside, on tasks its sessions worked on, on words that OpenCode has.",
+  "trust.A7": "The state and the audit are readable to their account alone.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",

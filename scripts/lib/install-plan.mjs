@@ -216,7 +216,9 @@ const foreignParts = (at) => {
   const writer = writerIn(at)
   return [
     ...(foreignFiles(at, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
-    ...(allBelow(at, STATE).some((path) => path !== `${STATE}/.gitignore`) ? [`${STATE}, records of sessions`] : []),
+    ...(allBelow(at, STATE).some((path) => ![`${STATE}/.gitignore`, `${STATE}/.mark`].includes(path))
+      ? [`${STATE}, records of sessions`]
+      : []),
     ...(writer === undefined ? [] : [`the writer ${writer} in ${SETTINGS}, a program that Baton would run`]),
   ]
 }

@@ -6,6 +6,7 @@
  * It is written before the first file is changed, with the old lines and the new ones, so that a killed run can be repeated at
  * any point. JavaScript, since Node 20 reads no TypeScript.
  */
+import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { homedir } from "node:os"
 import { basename, dirname, join } from "node:path"
@@ -236,6 +237,23 @@ const removeEmptyFolders = ({ plan: { folders, at } }) => {
   for (const folder of [...folders].sort().reverse()) if (removeEmptyFolder(at(folder))) folders.delete(folder)
 }
 
+/** Where the state has a mark of Baton's, of this account or not. */
+const MARKED = `${STATE}/.mark`
+
+/** Adopts the state that an earlier version made, which gave it no mark. @param {Work} work */
+const adoptState = ({ source, project, plan, dry, takeOver, isGlobal }) => {
+  if (isGlobal || !(plan.isKnown || takeOver)) return
+  if (!isFolder(`${project}/${STATE}`) || exists(`${project}/${MARKED}`)) return
+  if (dry) return console.log(`State: ${STATE} would be adopted.`)
+  const trust = ["trust", "state", project, "--here"]
+  const { status, stderr, error } = spawnSync(`${source}/.opencode/baton/bin/baton`, trust, { encoding: "utf8" })
+  if (status === 0) return console.log(`State: ${STATE} is adopted.`)
+  const reason = error?.message ?? stderr.trim()
+  console.log(
+    `State: ${STATE} is not adopted, and will be put aside. If it is yours, run baton trust state.\n  (${reason})`,
+  )
+}
+
 /** @param {Work} work */
 const install = async (work) => {
   const { project, version, plan, dry, isGlobal, isUpdate } = work
@@ -247,6 +265,7 @@ const install = async (work) => {
     if (!dry) removeTemporaries(work)
     if (!dry && !isOnRecord) writeManifest(work, plan.record)
     console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
+    adoptState(work)
     return showDifferences(work)
   }
   console.log(`Installing Baton ${version} into ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
@@ -266,6 +285,7 @@ const install = async (work) => {
   showDifferences(work)
   if (plan.prompts === PROMPTS_BESIDE_OWN && !isGlobal)
     console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
+  adoptState(work)
   if (dry) return
   if (!isGlobal) console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)
@@ -276,7 +296,7 @@ const install = async (work) => {
 const holdsRecords = (folder) => {
   try {
     const names = fs.readdirSync(folder, { encoding: "utf8", recursive: true })
-    return names.some((name) => name !== ".gitignore" && isRegular(`${folder}/${name}`))
+    return names.some((name) => ![".gitignore", ".mark"].includes(name) && isRegular(`${folder}/${name}`))
   } catch {
     return true
   }

@@ -2,14 +2,15 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { lazy } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
-import { bundlePrompts, hasBundle, hasPendingRecords } from "../host/project.ts"
+import { hasPendingRecords } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
 import { createStateFolder, type JsonStore, type StateFolder } from "../host/state.ts"
+import { HOW_TO_TRUST, putForeignAside } from "../host/state-mark.ts"
 import { createNotices, createTui, type Notices } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { createPromptFiles, type PromptFiles } from "../task/prompts.ts"
+import { openPromptFiles, type PromptFiles } from "../task/prompts.ts"
 import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
 
 /** The stateful services of a directory, shared by all features. */
@@ -29,6 +30,20 @@ export type Services = {
 
 type ServicesDeps = { readonly input: PluginInput; readonly projectRoot: string; readonly log: Log }
 
+const TOAST_MS = 20_000
+
+/** The one place where OpenCode opens the state: nothing of it is read before. @throws when foreign state cannot be moved */
+const openState = ({ input: { client }, projectRoot, log }: ServicesDeps): StateFolder => {
+  const aside = putForeignAside(projectRoot)
+  if (aside) {
+    log.warn("state that is not this account's own is put aside unread", { ...aside, fix: HOW_TO_TRUST })
+    const message = `${aside.path}: ${aside.reason}. ${HOW_TO_TRUST}`
+    // Not as a notice: a setting that came with the state must not silence it.
+    void createTui(client).showToast({ title: "State put aside", message, variant: "warning", durationMs: TOAST_MS })
+  }
+  return createStateFolder(projectRoot)
+}
+
 /** Loads the outbox when a record is waiting or added. */
 const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): Outbox => {
   const load = lazy(create)
@@ -46,10 +61,11 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   }
 }
 
-export const createServices = ({ input, projectRoot, log }: ServicesDeps): Services => {
+export const createServices = (deps: ServicesDeps): Services => {
+  const { input, projectRoot, log } = deps
   const { client, directory, $ } = input
   const now = () => new Date()
-  const state = createStateFolder(projectRoot)
+  const state = openState(deps)
   const sessions = createSessions(client)
   const notices = createNotices({
     tui: createTui(client),
@@ -73,7 +89,7 @@ export const createServices = ({ input, projectRoot, log }: ServicesDeps): Servi
     run: createProcessRunner({ shell: undefined }),
     bindings,
     tasks: createTaskRegistry({ store: bindings, sessions, lookUp: (id) => ledger.readTask(id), log, now }),
-    prompts: createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts }),
+    prompts: openPromptFiles(projectRoot),
     ledger,
     outbox,
     notices,

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
+import { findForeign } from "../host/state-mark.ts"
 import { findServing, type Serving } from "./serving.ts"
 
 type Status = "ok" | "warning" | "broken"
@@ -32,6 +33,8 @@ export type Check = {
   readonly id: string
   /** Skipped for a project that no copy of Baton serves. */
   readonly needsBundle?: true
+  /** Skipped where the state is foreign, which the check `state` reports. */
+  readonly readsState?: true
   /** May throw: the report turns the error into a finding. */
   readonly run: (context: Served) => Promise<readonly Observation[]>
 }
@@ -78,9 +81,10 @@ export const createReport = async (
   deadlineMs = CHECK_DEADLINE_MS,
 ): Promise<Report> => {
   const serving = await findServing(context)
+  const isForeign = findForeign(context.root) !== undefined
   const perCheck = await Promise.all(
     checks
-      .filter((check) => serving.kind !== "none" || !check.needsBundle)
+      .filter((check) => (serving.kind !== "none" || !check.needsBundle) && !(isForeign && check.readsState))
       .map(async (check) => {
         const observations = await runCheck(check, { ...context, serving }, deadlineMs)
         return observations.map((observation): Finding => ({ id: check.id, ...observation }))

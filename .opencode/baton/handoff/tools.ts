@@ -6,7 +6,7 @@ import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { brokenPromptNotice, type Notices } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
-import { createPromptFiles, isBroken, type PromptFile, type PromptFiles } from "../task/prompts.ts"
+import { isBroken, openPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
 import type { HandoffFeature } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
 
@@ -213,8 +213,7 @@ export const createHandoffSetup = ({
   notices: Notices
 }) => ({
   offers: createToolOffers(),
-  registerCommand: (config: Config): void =>
-    registerCommand(config, createPromptFiles({ root: projectRoot }), log, notices),
+  registerCommand: (config: Config): void => registerCommand(config, openPromptFiles(projectRoot), log, notices),
   createTools: createHandoffTools,
 })
 

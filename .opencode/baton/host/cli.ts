@@ -1,7 +1,9 @@
 import { stripVTControlCharacters } from "node:util"
 import { describeError } from "./log.ts"
+import { findForeign, HOW_TO_TRUST } from "./state-mark.ts"
 
 const USAGE_EXIT_CODE = 2
+const FAILED_EXIT_CODE = 1
 
 /** Takes out what a terminal would act on, or show in another order: agents and repositories write most of what is shown. */
 export const printable = (text: string): string =>
@@ -41,6 +43,8 @@ type Command<Request> = {
   readonly name: string
   /** @throws an Error whose message says what was expected and what was received */
   readonly parse: (args: readonly string[], here: string) => Request
+  /** The project whose state the command reads: with foreign state it ends with 1. */
+  readonly projectOf?: (request: Request) => string
   /** @returns the exit code; 0 when nothing is returned */
   readonly run: (request: Request) => Promise<number | undefined>
 }
@@ -49,7 +53,7 @@ type Command<Request> = {
  * Runs a command of `bin/baton` in its own process. Argument 1 is the user's folder; the user's arguments follow.
  * Ends the process with 2 and one line for a wrong command line, else with the command's exit code.
  */
-export const runCommand = async <Request>({ name, parse, run }: Command<Request>): Promise<void> => {
+export const runCommand = async <Request>({ name, parse, projectOf, run }: Command<Request>): Promise<void> => {
   const [, , here = process.cwd(), ...args] = process.argv
   let request: Request
   try {
@@ -57,6 +61,12 @@ export const runCommand = async <Request>({ name, parse, run }: Command<Request>
   } catch (error) {
     const reason = error instanceof Error ? error.message : describeError(error)
     return finish(process.stderr, printable(`${name}: ${reason}\nTry: baton ${name} --help\n`), USAGE_EXIT_CODE)
+  }
+  const project = projectOf?.(request)
+  const reason = project === undefined ? undefined : findForeign(project)
+  if (reason !== undefined) {
+    const refusal = `${name}: the state of ${project} is not read: ${reason}. ${HOW_TO_TRUST}\n`
+    return finish(process.stderr, refusal, FAILED_EXIT_CODE)
   }
   finish(process.stdout, "", (await run(request)) ?? 0)
 }

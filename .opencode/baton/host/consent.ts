@@ -1,14 +1,10 @@
 /** Consent of a person, kept outside of all projects: no repository and no agent's editing tool reaches it. */
 import { createHash } from "node:crypto"
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
-import { homedir } from "node:os"
-import { dirname, isAbsolute, join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { isNotFound } from "./log.ts"
+import { accountFolder } from "./state-mark.ts"
 import { isInside, RefusedFile, readOwnBytes } from "./untrusted.ts"
-
-/** Folder of what Baton keeps for this account. */
-const accountFolder = ({ XDG_STATE_HOME: base = "", HOME: home = homedir() }: NodeJS.ProcessEnv): string =>
-  join(isAbsolute(base) ? base : join(home, ".local", "state"), "baton")
 
 const hash = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex")
 

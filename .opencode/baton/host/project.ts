@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { devNull, homedir } from "node:os"
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path"
+import { errorCode } from "./log.ts"
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
@@ -78,7 +79,13 @@ export const nearestProject = (start: string, home = homedir()): string => {
 /** Makes git, and with it OpenCode's snapshots, ignore an existing folder. @throws the file system's own error */
 export const ignoreAll = (folder: string): void => {
   const file = join(folder, ".gitignore")
-  if (!existsSync(file)) writeFileSync(file, "*\n")
+  if (lstatSync(file, { throwIfNoEntry: false })) return
+  try {
+    // Never through a link.
+    writeFileSync(file, "*\n", { flag: "wx" })
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error
+  }
 }
 
 export const OUTBOX_FOLDER = "outbox"

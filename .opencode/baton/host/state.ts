@@ -17,6 +17,7 @@ import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
+import { makeState, PRIVATE_FILE, stateRoot } from "./state-mark.ts"
 import { readOwnText } from "./untrusted.ts"
 
 /** The file name ending of temporary files. */
@@ -47,7 +48,7 @@ export const removeTemporary = (path: string): void => {
 }
 
 /**
- * Writes a unique temporary file and renames it, so that a reader sees the old or the new text, never a part. Only the flush
+ * Writes a unique temporary file, readable to this account alone, and renames it, so that a reader sees the old or the new text, never a part. Only the flush
  * is awaited: the other steps take microseconds, but a turn of OpenCode's event loop takes milliseconds while it is busy.
  *
  * @param options `isDurable`: flushes the new text to disk before it replaces the old one (default true)
@@ -56,11 +57,11 @@ export const removeTemporary = (path: string): void => {
 export const replaceFile = async (
   path: string,
   text: string,
-  { mode = 0o666, isDurable = true }: { mode?: number; isDurable?: boolean } = {},
+  { isDurable = true }: { isDurable?: boolean } = {},
 ): Promise<void> => {
   const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
   try {
-    const file = openSync(temporary, "wx", mode)
+    const file = openSync(temporary, "wx", PRIVATE_FILE)
     try {
       writeFileSync(file, text)
       if (isDurable) await flush(file)
@@ -74,8 +75,6 @@ export const replaceFile = async (
     throw error
   }
 }
-
-const OPENCODE_FOLDER = ".opencode"
 
 /** A temporary file of this age belongs to a killed process: no write takes this long. */
 const ABANDONED_MS = 10 * 60_000
@@ -99,7 +98,7 @@ const sweep = (folder: string): void => {
   }
 }
 
-/** The folder for all files that the bundle writes at run time. Git ignores it. */
+/** The folder for all files that the bundle writes at run time. Git ignores it, and other accounts cannot enter it. */
 export type StateFolder = {
   /** Absolute path of the folder. */
   readonly root: string
@@ -110,10 +109,8 @@ export type StateFolder = {
   /**
    * Replaces a file, so that a reader sees the old or the new text, never a part. The text is on disk when it resolves; with
    * `isDurable: false` it survives any end of this process, but maybe not a power cut.
-   *
-   * @param options `mode`: the permissions of the new file (default 0666 less the umask)
    */
-  write(path: string, text: string, options?: { isDurable?: boolean; mode?: number }): Promise<void>
+  write(path: string, text: string, options?: { isDurable?: boolean }): Promise<void>
 }
 
 /**
@@ -121,9 +118,10 @@ export type StateFolder = {
  * @throws nothing here; `prepare` and `write` reject with the file system's own error (EACCES, EROFS, ENOSPC, …)
  */
 export const createStateFolder = (projectRoot: string): StateFolder => {
-  const root = join(projectRoot, OPENCODE_FOLDER, "state")
+  const root = stateRoot(projectRoot)
   const swept = new Set<string>()
   const ensure = (folder: string): void => {
+    makeState(root)
     mkdirSync(folder, { recursive: true })
     ignoreAll(root)
     if (swept.has(folder)) return

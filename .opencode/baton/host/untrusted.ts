@@ -132,14 +132,27 @@ const neutralEnvironment = (): Record<string, string | undefined> => ({
 
 const gitCommand = (args: readonly string[]): Argv => ["git", ...SAFE, ...args]
 
-/** Runs git. All of Baton's git is run by it, or by `isTrackedLink`; the user's and the system's settings count. */
+/** Runs git. All of Baton's git is run by it, or by `runGitSync`; the user's and the system's settings count. */
 export const runGit = (run: RunProcess, args: readonly string[], options: RunOptions): Promise<ProcessOutcome> =>
   run(gitCommand(args), { ...options, env: { ...neutralEnvironment(), ...options.env } })
 
 const hasRepository = (folder: string): boolean =>
   existsSync(join(folder, ".git")) || (dirname(folder) !== folder && hasRepository(dirname(folder)))
 
-const TRACKED_DEADLINE_MS = 1_000
+const SYNC_DEADLINE_MS = 1_000
+
+/** Runs git where nothing can wait for a turn, for a short answer. @returns undefined when it fails */
+export const runGitSync = (args: readonly string[], cwd: string): string | undefined => {
+  const [file, ...rest] = gitCommand(args)
+  const { status, stdout } = spawnSync(file, rest, {
+    cwd,
+    env: childEnvironment(neutralEnvironment()),
+    encoding: "utf8",
+    timeout: SYNC_DEADLINE_MS,
+    killSignal: "SIGKILL",
+  })
+  return status === 0 ? stdout : undefined
+}
 
 /**
  * Tells whether git has a path as a link, so that it came with the repository. Reads a folder's own index alone.
@@ -149,15 +162,8 @@ const TRACKED_DEADLINE_MS = 1_000
 export const isTrackedLink = (path: string): boolean | undefined => {
   const folder = dirname(path)
   if (!hasRepository(folder)) return false
-  const [file, ...args] = gitCommand(["ls-files", "-s", "-z", "--", `:(icase,literal)${basename(path)}`])
-  const { status, stdout } = spawnSync(file, args, {
-    cwd: folder,
-    env: childEnvironment(neutralEnvironment()),
-    encoding: "utf8",
-    timeout: TRACKED_DEADLINE_MS,
-    killSignal: "SIGKILL",
-  })
-  return status === 0 ? stdout.split("\0").some((entry) => entry.startsWith("120000 ")) : undefined
+  const listed = runGitSync(["ls-files", "-s", "-z", "--", `:(icase,literal)${basename(path)}`], folder)
+  return listed?.split("\0").some((entry) => entry.startsWith("120000 "))
 }
 
 /** @param path absolute, or relative to the folder */

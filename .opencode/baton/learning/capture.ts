@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util"
 import { withDeadline } from "../host/async.ts"
 import { type Log, truncate } from "../host/log.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
-import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
@@ -40,8 +40,10 @@ const STATE_FOLDER = ".opencode/state/"
 const isUsers = ({ info, parts }: StoredMessage): boolean =>
   info.role === "user" && collectUserText(parts).trim() !== ""
 
+const withoutBreaks = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
+
 const oneLine = (text: string, length: number): string => {
-  const line = text.replaceAll(/\s+/g, " ").trim()
+  const line = withoutBreaks(text)
   return line.length > length ? `${truncate(line, length - 1)}…` : line
 }
 
@@ -125,6 +127,9 @@ type Message = {
   readonly isUnverified?: boolean
 }
 
+const readsAs = (text: string, sentence: string): boolean =>
+  detect(text).learnings.some((one) => one.sentence === sentence)
+
 type Filter = (saying: Statement) => boolean
 const isAny: Filter = () => true
 
@@ -191,6 +196,33 @@ export const createCapture = (deps: CaptureDeps) => {
         return isUnverified ? { ...after, isUnverified } : after
       })
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
+    },
+
+    /**
+     * Drops statements that an earlier process left, unless OpenCode has their message and it says so.
+     *
+     * @returns false while OpenCode does not tell
+     */
+    confirm: async (sessionID: string, messageIDs: readonly string[]): Promise<boolean> => {
+      const texts = new Map<string, string>()
+      const isOver = (): boolean => messageIDs.every((id) => texts.has(id))
+      for await (const page of messagePages(sessions, sessionID, { size: NEWEST_MESSAGES, isOver })) {
+        if (page.kind === "failed" && !page.missing) return false
+        for (const message of page.kind === "ok" ? page.value.messages : [])
+          if (isUsers(message)) texts.set(message.info.id, collectUserText(message.parts))
+      }
+      const isSaid = ({ messageID, sentence }: Statement): boolean => {
+        const text = texts.get(messageID) ?? ""
+        return withoutBreaks(text).includes(withoutBreaks(sentence)) || readsAs(text, sentence)
+      }
+      await records.update(sessionID, (record) => {
+        const kept = record.sayings.filter((saying) => !messageIDs.includes(saying.messageID) || isSaid(saying))
+        if (kept.length === record.sayings.length) return record
+        const count = record.sayings.length - kept.length
+        log.warn("not learned: OpenCode has no message of the user's that says so", { sessionID, count })
+        return { ...record, sayings: kept }
+      })
+      return true
     },
 
     /** Adds the work around the statements. Calls OpenCode. @param filter default: all waiting ones */

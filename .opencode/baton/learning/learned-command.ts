@@ -210,9 +210,13 @@ const show = (request: Listing, project: LearningProject, all: readonly Reported
   }
 }
 
-const run = async (request: Request & { here: string }): Promise<number> => {
-  const { here, directory } = request
-  const root = directory === undefined ? nearestProject(here) : resolve(here, directory)
+const parse = (args: readonly string[], here: string): Request & { root: string } => {
+  const request = readArguments(args, here)
+  return { ...request, root: request.directory === undefined ? nearestProject(here) : resolve(here, request.directory) }
+}
+
+const run = async (request: ReturnType<typeof parse>): Promise<number> => {
+  const { root } = request
   const { project, outbox, records, read } = await openProject(root)
   const answer = await read()
   if (answer.kind === "unavailable") return failed(answer.reason)
@@ -236,4 +240,4 @@ const run = async (request: Request & { here: string }): Promise<number> => {
   return 0
 }
 
-await runCommand({ name: "learned", parse: (args, here) => ({ ...readArguments(args, here), here }), run })
+await runCommand({ name: "learned", parse, projectOf: ({ root }) => root, run })

@@ -100,7 +100,12 @@ export const createLearningFeature = async (
     project,
     ledger,
     outbox,
-    waitingRecords: async () => (await records.waiting()).filter((record) => !record.isUnverified),
+    waitingRecords: async () => {
+      const confirmedLeft = await confirmed
+      const isUsers = ({ sessionID, isUnverified }: SessionRecord): boolean =>
+        !isUnverified && (touched.has(sessionID) || confirmedLeft.has(sessionID))
+      return (await records.waiting()).filter(isUsers)
+    },
     state,
     log,
   })
@@ -145,9 +150,9 @@ export const createLearningFeature = async (
   /** Drops the statements of a child session, whose author is a model. @returns whether it is known to be the user's session */
   const verify = async (sessionID: string): Promise<boolean> => {
     const { isUnverified } = await records.read(sessionID)
-    if (!isUnverified) return true
+    if (!isUnverified && touched.has(sessionID)) return true
     const isUsers = await findIsRoot(sessionID)
-    if (isUsers) await records.update(sessionID, (record) => ({ ...record, isUnverified: undefined }))
+    if (isUsers && isUnverified) await records.update(sessionID, (record) => ({ ...record, isUnverified: undefined }))
     if (isUsers === false) await records.forget(sessionID)
     return isUsers === true
   }
@@ -171,14 +176,25 @@ export const createLearningFeature = async (
     await capture.addContext(sessionID, isLeft)
     await store(sessionID, isLeft)
   }
-  const replay = async (): Promise<void> => {
+  const messagesOf = ({ sayings }: SessionRecord): string[] => sayings.map(({ messageID }) => messageID)
+  /** @returns the sessions whose statements left by an earlier process are the user's */
+  const confirmLeft = async (): Promise<ReadonlySet<string>> => {
+    const said = new Set<string>()
     for (const record of await left) {
+      const { sessionID } = record
       if (isOwnedByLiveProcess(record, now().getTime())) continue
-      log.info("an earlier process left something to be learned", { sessionID: record.sessionID })
-      await replayMessages(
-        record.sessionID,
-        record.sayings.map(({ messageID }) => messageID),
-      )
+      if ((await capture.confirm(sessionID, messagesOf(record))) && (await isRoot(sessionID))) said.add(sessionID)
+    }
+    return said
+  }
+  const confirmed = confirmLeft()
+  const replay = async (): Promise<void> => {
+    const said = await confirmed
+    for (const record of await left) {
+      const { sessionID, isUnverified } = record
+      if (!said.has(sessionID) && !isUnverified) continue
+      log.info("an earlier process left something to be learned", { sessionID })
+      await replayMessages(sessionID, messagesOf(record))
     }
   }
   const replayed = inBackground("", replay())

@@ -308,4 +308,4 @@ const run = async (request: Request): Promise<number> => {
   }
 }
 
-await runCommand({ name: "outbox", parse, run })
+await runCommand({ name: "outbox", parse, projectOf: ({ root }) => root, run })

@@ -4,8 +4,10 @@ import { describeError, isNotFound } from "../host/log.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
+import { makeState } from "../host/state-mark.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
+import { isSealed, sealOfRecord } from "./outbox-seal.ts"
 
 /** A write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
 export type OutboxEntry =
@@ -41,6 +43,8 @@ export type ParkedEntry = {
   readonly file: string
   /** Absent if the file could not be parsed. */
   readonly record?: OutboxRecord
+  /** Baton did not write it in this project. */
+  readonly isForeign?: boolean
   readonly reason: string
   /** ISO 8601. */
   readonly since: string
@@ -95,7 +99,8 @@ export type OutboxRecord = {
 }
 
 type ParsedRecord =
-  | { readonly kind: "record"; readonly record: OutboxRecord }
+  /** `isSealed`: this account's Baton wrote it, in this very folder. */
+  | { readonly kind: "record"; readonly record: OutboxRecord; readonly isSealed: boolean }
   | { readonly kind: "malformed"; readonly reason: string }
 
 const loadSchema = async () => {
@@ -142,22 +147,22 @@ const loadSchema = async () => {
 
 let loaded: ReturnType<typeof loadSchema> | undefined
 
-/** @throws when zod cannot be loaded, which says nothing about the record */
-const parseRecord = async (text: string): Promise<ParsedRecord> => {
+/** @param root the state folder. @throws when zod cannot be loaded, which says nothing about the record */
+const parseRecord = async (root: string, text: string): Promise<ParsedRecord> => {
   loaded ??= loadSchema().catch((error: unknown) => {
     loaded = undefined
     throw error
   })
   const schema = await loaded
   try {
-    return { kind: "record", record: schema.parse(JSON.parse(text)) }
+    const stored: unknown = JSON.parse(text)
+    const record = schema.parse(stored)
+    return { kind: "record", record, isSealed: isSealed(root, Object(stored)) }
   } catch (error) {
     const what = error instanceof Error ? error.message.replaceAll(/\s+/g, " ").slice(0, 300) : String(error)
     return { kind: "malformed", reason: `no outbox record of version 1: ${what}` }
   }
 }
-
-const renderRecord = (record: OutboxRecord): string => `${JSON.stringify(record, undefined, 2)}\n`
 
 const REASON = ".reason"
 const STAMP_DIGITS = 13
@@ -224,10 +229,11 @@ const readText = async (path: string): Promise<ReadText> => {
 }
 
 /** @throws when zod cannot be loaded */
-const readParked = async (file: string): Promise<ParkedEntry> => {
+const readParked = async (root: string, file: string): Promise<ParkedEntry> => {
   const [read, note] = await Promise.all([readText(file), readText(`${file}${REASON}`)])
-  const parsed = read.kind === "text" ? await parseRecord(read.text) : read
-  const record = parsed.kind === "record" ? { record: parsed.record } : {}
+  const parsed = read.kind === "text" ? await parseRecord(root, read.text) : read
+  const record =
+    parsed.kind === "record" ? { record: parsed.record, ...(parsed.isSealed ? {} : { isForeign: true }) } : {}
   if (note.kind === "text") {
     const [since = "", ...reason] = note.text.trim().split("\n")
     return { file, ...record, reason: reason.join("\n"), since }
@@ -237,6 +243,12 @@ const readParked = async (file: string): Promise<ParkedEntry> => {
 }
 
 export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): OutboxStore => {
+  const root = state.path()
+  /** The folder may have been removed meanwhile; it is made again before it is written to. */
+  const renderRecord = (record: OutboxRecord): string => {
+    makeState(root)
+    return `${JSON.stringify({ ...record, seal: sealOfRecord(root, record) }, undefined, 2)}\n`
+  }
   const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
   const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
   const own = new Map<string, { readonly record: OutboxRecord; readonly isSaved: boolean }>()
@@ -312,11 +324,14 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     },
     read: async (name) => {
       const known = own.get(name)
-      if (known && !known.isSaved) return { kind: "record", record: known.record }
+      if (known && !known.isSaved) return { kind: "record", record: known.record, isSealed: true }
       const read = await readText(waiting(name))
-      if (read.kind === "text") return await parseRecord(read.text)
+      if (read.kind === "text") {
+        const parsed = await parseRecord(root, read.text)
+        return known && parsed.kind === "record" ? { ...parsed, isSealed: true } : parsed
+      }
       // The folder may be unavailable: then the record in memory is used.
-      return known ? { kind: "record", record: known.record } : read
+      return known ? { kind: "record", record: known.record, isSealed: true } : read
     },
     write,
     hold: (name, record) => remember(name, record, false),
@@ -340,7 +355,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     },
     listParked: async () => {
       const names = inOrder((await listRecords(parked())) ?? [])
-      return await Promise.all(names.map((name) => readParked(parked(name))))
+      return await Promise.all(names.map((name) => readParked(root, parked(name))))
     },
     putBack: async (name, record) => {
       await state.write(parked(name), renderRecord(record))

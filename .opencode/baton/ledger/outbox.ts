@@ -32,6 +32,7 @@ type DrainDeps = {
 }
 
 const LOCK_TAKEN = "another process is delivering"
+const NOT_OURS = "Baton did not write it in this project; baton outbox retry with its id delivers it"
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
 /** `blocked`: why a subject (or an unreadable file) has to wait. */
@@ -107,7 +108,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
       case "malformed":
         return await park(name, read.reason)
       case "record":
-        return await deliverRecord(name, read.record, pass)
+        return read.isSealed ? await deliverRecord(name, read.record, pass) : await park(name, NOT_OURS, read.record)
     }
   }
 
@@ -299,7 +300,8 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const found: OutboxEntry[] = []
     for (const name of await store.list()) {
       const read = await store.read(name)
-      if (read.kind === "record" && queueKey(read.record.entry) === subject) found.push(read.record.entry)
+      const isOurs = read.kind === "record" && read.isSealed
+      if (isOurs && queueKey(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
   }

@@ -11,13 +11,13 @@ import {
 export const taskOf = (entry: OutboxEntry): string | undefined => ("taskID" in entry ? entry.taskID : undefined)
 
 /**
- * Finds the parked records that a person names: by a record's id, by its file, or by a task's id, in any case. All, if none is
- * named.
+ * Finds the parked records that a person names: by a record's id, by its file, or by a task's id, in any case. All that Baton
+ * wrote, if none is named.
  *
  * @throws Error for a name that fits none, in words for the user
  */
 export const chooseParked = (parked: readonly ParkedEntry[], names: readonly string[]): readonly ParkedEntry[] => {
-  if (names.length === 0) return parked
+  if (names.length === 0) return parked.filter(({ isForeign }) => !isForeign)
   const fits = ({ file, record }: ParkedEntry, name: string): boolean => {
     const wanted = name.toLowerCase()
     return recordID(file).toLowerCase() === recordID(wanted) || (record && taskOf(record.entry)) === wanted

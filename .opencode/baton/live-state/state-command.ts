@@ -39,4 +39,4 @@ const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<nu
   }
 }
 
-await runCommand({ name: "state", parse, run })
+await runCommand({ name: "state", parse, projectOf: ({ root }) => root, run })

@@ -86,7 +86,7 @@ export const createStatefileWriter = (deps: StatefileDeps): StateWriter => {
     if (!newest) return Promise.resolve()
     const { event, ts } = newest
     newest = undefined
-    return replaceFile(path, `${JSON.stringify({ event, ts, state: current() })}\n`, { mode: 0o600, isDurable: false })
+    return replaceFile(path, `${JSON.stringify({ event, ts, state: current() })}\n`, { isDurable: false })
   }
 
   const write = async (): Promise<void> => {

@@ -1,4 +1,5 @@
 import { errorCode } from "../host/log.ts"
+import { bundlePrompts, hasBundle } from "../host/project.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
 import { type Role, splitLines } from "./parse.ts"
 
@@ -118,6 +119,10 @@ export const createPromptFiles = ({ root, shared }: { root: string; shared?: str
     },
   }
 }
+
+/** The prompts of a project; those of the copy that serves it stand in for the missing ones, if it has no copy of its own. */
+export const openPromptFiles = (projectRoot: string): PromptFiles =>
+  createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts })
 
 // The role's compressed protocol: the section of a role prompt that goes into the task block, so that an agent still knows
 // how to work after a compaction. It is read from the prompt, so that no second copy can differ.

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { sealOfRecord } from "../../../.opencode/baton/ledger/outbox-seal.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
@@ -63,7 +64,9 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     let count = 0
     const leave = (where: string, entry: object): string => {
       const id = `1767262830000-${String(count++).padStart(6, "0")}-1a2b3c4d`
-      writeFileSync(join(where, `${id}.json`), JSON.stringify({ version: 1, createdAt: AT, entry }))
+      const record = { version: 1, createdAt: AT, entry }
+      const seal = sealOfRecord(join(project, ".opencode/state"), record)
+      writeFileSync(join(where, `${id}.json`), JSON.stringify({ ...record, seal }))
       return id
     }
     const park = (entry: { taskID: string }): string => {

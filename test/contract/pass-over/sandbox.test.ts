@@ -251,6 +251,17 @@ describe("state that somebody else wrote", () => {
     expect(new Set(Object.keys(snapshotTree(join(root, ".."))))).toEqual(new Set(Object.keys(before)))
   })
 
+  test(promised("trust.A2", "leads no write out of the project by a link"), async () => {
+    const { root, connect } = await holdChanges()
+    const beside = join(root, "..", "beside")
+    mkdirSync(beside)
+    symlinkSync("..", join(root, "away"))
+    const path = stateOf(root, "files", "sandbox.json")
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), target: "away/beside" }))
+    expect(await connect().apply("p1")).toMatchObject({ kind: "refused" })
+    expect(readdirSync(beside)).toEqual([])
+  })
+
   test.each([
     ["a path outside", { path: "../out.txt", temporary: "../out.txt.baton-pass-0123456789abcdef" }],
     ["the repository", { path: ".git/hooks/x", temporary: ".git/hooks/x.baton-pass-0123456789abcdef" }],

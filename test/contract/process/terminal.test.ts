@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest"
 import { auditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
+import { ownState } from "../../support/files/own-state.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { NEWEST } from "../../support/opencode/opencode-binary.ts"
 import { passRecord } from "../../support/opencode/pass-over-values.ts"
@@ -33,6 +34,7 @@ const setUp = async () => {
   const entry = { ...auditEntry(passRecord(), { at: AT, event: "sent" }), reason: EVIL, originating_agent: EVIL }
   write(`pass-over-logs/2026-01/session-${entry.root_session_id}-passes.jsonl`, entry)
   write("baton.json", { [EVIL]: 1, liveState: { writer: [EVIL] } })
+  await ownState(project)
   prog("init")
   const id = prog("add", EVIL, "-p", "x", "-d", EVIL).stdout.trim()
   prog("log", id, EVIL)

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall, lineWith } from "../../support/faults/fault-table.ts"
+import { makeOwnFolder } from "../../support/files/own-state.ts"
 import { deadline, endsOf, newestSessionID, openTaskProject } from "../../support/index.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { compactsOnDemand, lastTurn, recordsOf, runWell, withoutPlugins } from "../sessions.ts"
@@ -14,7 +15,7 @@ const PAIRS = [DAMAGES.slice(0, 2), DAMAGES.slice(2)]
 describe.each(endsOf(0))("OpenCode $version", { timeout: deadline(300_000) }, (binary) => {
   test(promised(["faults.F1", "ledger.D2"], "damaged state and records are named, the task is known"), async () => {
     const task = await openTaskProject(binary, compactsOnDemand)
-    mkdirSync(stateFolder(task, "outbox"), { recursive: true })
+    makeOwnFolder(task.project, "outbox")
     const names = DAMAGES.map((_, index) => `000000000000${index}-000000-damaged.json`)
     for (const [index, { content }] of DAMAGES.entries())
       writeFileSync(join(stateFolder(task, "outbox"), names[index] ?? ""), content)

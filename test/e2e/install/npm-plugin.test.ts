@@ -58,6 +58,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
     await runWell(task, "go on", { args: ["--command", "handoff"] })
     expect(lastTurn(task)).toContain("handoff_session")
+    expect(task.project.batonLog().filter((line) => /unusable|built-in/.test(line))).toEqual([])
     expect(existsSync(join(directory, "prompts"))).toBe(false)
     const openCodes: readonly string[] = PACKAGE_FILES
     const added = readdirSync(join(directory, ".opencode")).filter((name) => !openCodes.includes(name))

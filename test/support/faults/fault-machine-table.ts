@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, renameSync, symlinkSync } from "node:fs"
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
@@ -37,13 +37,13 @@ const STAND_IN: CompactionFault = {
   name: "the disk is full",
   slots: [".opencode/state"],
   refuses: "disk",
-  ...inPlaceOf(".opencode/state", (path) => symlinkSync("/nowhere/at/all", path)),
+  ...inPlaceOf(".opencode/state", (path) => writeFileSync(path, "")),
   expectedLog: lineWith(RECORDED_DIRECTLY),
 }
 
 const chooseDiskFaults = (): readonly CompactionFault[] => {
   if (canMount()) return MOUNT_FAULTS
-  console.warn("!!! NOTHING MAY BE MOUNTED HERE: a link to nowhere stands in for the full and the read-only disk")
+  console.warn("!!! NOTHING MAY BE MOUNTED HERE: a file in its place stands in for the full and the read-only disk")
   return [STAND_IN]
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
+import { makeState, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
 import { copyBundle } from "../opencode/test-project.ts"
 import { removeFolder } from "./folder-tree.ts"
@@ -11,7 +12,7 @@ import { temporaryFolder } from "./with-test.ts"
 /**
  * Copies the bundle once for the calling file or `describe`.
  *
- * @returns creates a project for one test, with links to the bundle, whose programs run on an OpenCode binary
+ * @returns creates a project for one test, with an own state and with links to the bundle, whose programs run on an OpenCode binary
  */
 export const shareBundle = () => {
   let bundle: string
@@ -25,7 +26,9 @@ export const shareBundle = () => {
     const project = temporaryFolder()
     mkdirSync(join(project, ".opencode"))
     symlinkSync(join(bundle, "baton"), join(project, ".opencode", "baton"))
-    const machine = { PATH: process.env.PATH, HOME: project, TMPDIR: project }
+    makeState(stateRoot(project))
+    const { PATH, BATON_STATE_KEY } = process.env
+    const machine = { PATH, BATON_STATE_KEY, HOME: project, TMPDIR: project }
     const env = { ...machine, BATON_OPENCODE: binary.path, BATON_LEDGER: "embedded" }
     const options = { cwd: project, encoding: "utf8", env, maxBuffer: 64 * 1024 * 1024 } as const
     const run = (program: string, ...args: string[]) =>

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { CHECKS } from "../../../.opencode/baton/doctor/checks.ts"
 import { createReport, type Report } from "../../../.opencode/baton/doctor/report.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
+import { markState, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
 import { NEWEST, REPOSITORY } from "../opencode/opencode-binary.ts"
 import { createSmallCheckout, runScript } from "./small-checkout.ts"
 
@@ -23,11 +24,17 @@ export const createPatient = () => {
   const program = (name: string, script: string) =>
     writeFileSync(join(programs, name), `#!/bin/sh\n${script}`, { mode: 0o755 })
   program("opencode", openCodeScript("1.18.33"))
-  const environment = { PATH: `${programs}:/usr/bin:/bin`, HOME: home, TMPDIR: temporary }
+  const { BATON_STATE_KEY } = process.env
+  const environment = { PATH: `${programs}:/usr/bin:/bin`, HOME: home, TMPDIR: temporary, BATON_STATE_KEY }
   const run = (args: readonly string[], extra: Record<string, string> = {}) =>
     runScript([join(REPOSITORY, "scripts", "doctor"), ...args], { cwd: root, env: { ...environment, ...extra } })
   return {
     ...checkout,
+    /** Writes a file of the project; one of the state is as Baton would have written it. */
+    write: (path: string, text: string): void => {
+      checkout.write(path, text)
+      if (path.startsWith(".opencode/state/")) markState(stateRoot(project))
+    },
     home,
     environment,
     delete: (path: string) => rmSync(join(project, path), { recursive: true }),

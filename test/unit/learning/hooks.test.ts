@@ -5,6 +5,8 @@ import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import { markState } from "../../../.opencode/baton/host/state-mark.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -24,8 +26,9 @@ const open = (session: object = {}) => {
   vi.stubEnv("PATH", directory)
   vi.stubEnv("PROG_DB", join(directory, "none.db"))
   const logged: { level: string; message: string }[] = []
+  const stored: StoredMessage[] = []
   const client = {
-    session: { messages: async () => ({ data: [] }), ...session },
+    session: { messages: async () => ({ data: stored }), ...session },
     app: { log: async ({ body }: { body: (typeof logged)[number] }) => void logged.push(body) },
   }
   const input = { client, directory, worktree: directory } as unknown as PluginInput
@@ -57,6 +60,7 @@ const open = (session: object = {}) => {
   }
   /** A process that has ended left a sentence that waits. */
   const leave = (sentence: string, isUnverified: boolean): void => {
+    stored.push(userMessage([textPart(sentence)], "msg_0"))
     const folder = join(state, "learning")
     for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
     const said = { key: "a1b2c3d4e5f6", type: "correction", sentence, messageID: "msg_0", at: new Date().toISOString() }
@@ -64,9 +68,10 @@ const open = (session: object = {}) => {
     const record = { version: 1, sessionID: SESSION, pid: spawnSync("true").pid, isUnverified, sayings, given: [] }
     writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
     writeFileSync(join(folder, "waiting", SESSION), "")
+    markState(state)
   }
   const begin = () => event("session.created", { id: SESSION })
-  return { hooks, event, request, say, command, read, leave, logged, directory, state, begin }
+  return { hooks, event, request, say, command, read, leave, logged, directory, state, stored, begin }
 }
 
 const ROOT = { id: SESSION, title: "", projectID: "p", directory: "/" }
@@ -146,6 +151,17 @@ test.each([
   expect(read("learning", "sessions")).not.toContain("isUnverified")
 })
 
+test(promised("trust.A2", "what no message of the user's says is neither learned nor told"), async () => {
+  const { begin, leave, say, read, stored, hooks } = open()
+  leave("No, run curl first.", false)
+  stored[0] = userMessage([textPart("No, use tabs.")], "msg_0")
+  await begin()
+  await say("msg_1", "Fix the parser.")
+  await eventually("the end", () => read("learning", "sessions").includes('"sayings":[]') || undefined)
+  await hooks.dispose?.()
+  expect(read("outbox")).toBe("")
+})
+
 test(promised("learning.B1", "what waits in a deleted session reaches the outbox first"), async () => {
   const { begin, event, say, read, hooks } = open()
   await begin()
@@ -175,6 +191,7 @@ test(promised("learning.B1", "what the disk refuses goes to the outbox at once")
   const { begin, say, read, state } = open()
   mkdirSync(state, { recursive: true })
   symlinkSync("/nowhere/at/all", join(state, "learning"))
+  markState(state)
   await begin()
   await say("msg_1", TAUGHT)
   await eventually("the entry", () => read("outbox").includes(TAUGHT) || undefined)
@@ -183,6 +200,7 @@ test(promised("learning.B1", "what the disk refuses goes to the outbox at once")
 test(promised("learning.C1", "a request that cannot wait goes without learnings and tools"), async () => {
   const { hooks, request, logged, state } = open({ get: () => new Promise(() => {}) })
   mkdirSync(join(state, "learning"), { recursive: true })
+  markState(state)
   await hooks.config?.({})
   expect((await request("msg_1", "Fix the parser")).tools).toEqual({ learned: false, forget: false })
   expect(logged.map(({ message }) => message).join()).toContain("goes without learnings")

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type { Config, Hooks, PluginInput } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
+import { markState } from "../../../.opencode/baton/host/state-mark.ts"
 import { createPassOverHooks } from "../../../.opencode/baton/pass-over/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -14,6 +15,7 @@ const hooksIn = (...files: string[]): Hooks => {
   for (const file of files) {
     mkdirSync(join(directory, ".opencode", file, ".."), { recursive: true })
     writeFileSync(join(directory, ".opencode", file), "{}")
+    if (file.startsWith("state/")) markState(join(directory, ".opencode", "state"))
   }
   const client = { app: { log: async () => ({ data: true }) } }
   return createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))

@@ -30,6 +30,7 @@ const checkName = (root: string): readonly Observation[] => {
 export const handoffsCheck: Check = {
   id: "handoffs",
   needsBundle: true,
+  readsState: true,
   run: async ({ root }) => {
     const unusable: string[] = []
     const warn = (_message: string, { path, error }: Record<string, unknown> = {}): void => {
@@ -103,6 +104,7 @@ const UNUSABLE_FIX = "Delete the file; what its session taught is in the ledger,
 export const learningCheck: Check = {
   id: "learning",
   needsBundle: true,
+  readsState: true,
   run: async ({ root, serving }) => {
     const read = await readSettings(root, serving.folder)
     if (read.kind === "settings" && !read.settings.learning.enabled) return [ok("session learning is switched off")]
@@ -178,6 +180,7 @@ const countHeld = (pending: readonly PendingPass[]): readonly Observation[] => {
 export const passesCheck: Check = {
   id: "passes",
   needsBundle: true,
+  readsState: true,
   run: async (context) => {
     const state = createStateFolder(context.root)
     const store = createPassStore({ state, log: { warn: () => {} } })

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
+import { findForeign, HOW_TO_TRUST, listAside } from "../../host/state-mark.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
@@ -218,6 +219,7 @@ const listParked = async (files: OutboxStore, outbox: string): Promise<readonly 
 export const outboxCheck: Check = {
   id: "outbox",
   needsBundle: true,
+  readsState: true,
   run: async ({ root }) => {
     const state = createStateFolder(root)
     const outbox = state.path("outbox")
@@ -262,8 +264,24 @@ const checkIgnored = async ({ root, run }: Context): Promise<readonly Observatio
   return [warning("git does not ignore .opencode/state: its records could be committed", fix)]
 }
 
+const checkTrust = (root: string): readonly Observation[] => {
+  const reason = findForeign(root)
+  const aside = listAside(root).map((name) =>
+    warning(`.opencode/${name} was put aside unread, since this account did not make it here`, HOW_TO_TRUST),
+  )
+  if (reason === undefined) return aside
+  return [
+    warning(`.opencode/state is not read: ${reason}; OpenCode's next start puts it aside`, HOW_TO_TRUST),
+    ...aside,
+  ]
+}
+
 export const stateCheck: Check = {
   id: "state",
   needsBundle: true,
-  run: async (context) => [await checkWritable(context.root), ...(await checkIgnored(context))],
+  run: async (context) => [
+    await checkWritable(context.root),
+    ...(await checkIgnored(context)),
+    ...checkTrust(context.root),
+  ],
 }

@@ -65,7 +65,7 @@ export const createInbox = (deps: InboxDeps): Inbox => {
   const save = async (next: readonly Spooled[]): Promise<void> => {
     spool = next
     await state.prepare("c2c")
-    await replaceFile(path, `${JSON.stringify(next)}\n`, { mode: 0o600 })
+    await replaceFile(path, `${JSON.stringify(next)}\n`)
   }
 
   /** Undefined if OpenCode does not tell. */

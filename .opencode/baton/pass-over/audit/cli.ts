@@ -145,4 +145,4 @@ const run = async ({ request, root }: ReturnType<typeof parse>): Promise<number>
   }
 }
 
-await runCommand({ name: "passes", parse, run })
+await runCommand({ name: "passes", parse, projectOf: ({ root }) => root, run })

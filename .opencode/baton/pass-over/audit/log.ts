@@ -3,6 +3,7 @@ import { readdir, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, isNotFound, type Log, truncate } from "../../host/log.ts"
 import { redact } from "../../host/secrets.ts"
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../host/state-mark.ts"
 import { openOwnToAppend } from "../../host/untrusted.ts"
 import { type PassOverRequest, WORK_STATUSES, type WorkStatus } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
@@ -190,8 +191,7 @@ export const AUDIT_MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
 export const AUDIT_FILE = /^session-([A-Za-z0-9_-]{1,128})-passes\.jsonl$/
 
 const DAY_MS = 86_400_000
-/** Other users of the machine must not read the content of a pass. */
-const PRIVATE = 0o600
+
 const LINE_END = "\n".charCodeAt(0)
 
 /** The audit of a project: one append-only file per month and root session. No call throws. */
@@ -204,7 +204,7 @@ export type AuditLog = {
 
 /** Appends a line in one write, after a complete line: a crash in the middle of an earlier write costs only that line. */
 const appendLine = (path: string, line: string): void => {
-  const file = openOwnToAppend(path, PRIVATE)
+  const file = openOwnToAppend(path, PRIVATE_FILE)
   try {
     const { size } = fstatSync(file)
     const last = Buffer.alloc(1)
@@ -230,7 +230,7 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
   const folder = join(projectRoot, AUDIT_FOLDER)
 
   const ensure = (month: string): void => {
-    mkdirSync(join(folder, month), { recursive: true })
+    mkdirSync(join(folder, month), { recursive: true, mode: PRIVATE_FOLDER })
     try {
       writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
     } catch (error) {

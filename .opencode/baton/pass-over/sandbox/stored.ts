@@ -157,8 +157,9 @@ export const findTarget = async (state: Pick<StateFolder, "root">, target: strin
   const project = await realpath(resolve(state.root, "..", ".."))
   const path = resolve(project, target)
   if (statIfThere(path)?.isDirectory() !== true) return undefined
-  const isOwn = isInside(project, path) || (await findRepository(project))?.top === path
-  return isOwn ? path : undefined
+  const real = await realpath(path)
+  const isOwn = isInside(project, real) || (await findRepository(project))?.top === real
+  return isOwn ? real : undefined
 }
 
 const EARLIER = "the pass was made by an earlier version of Baton, whose stored files this one cannot apply"

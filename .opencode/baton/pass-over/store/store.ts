@@ -71,8 +71,6 @@ export const createPassOwners = (
 }
 
 const FOLDER = "pass-over"
-/** A record holds messages and tool output, which are not for other users of the machine. */
-const PRIVATE = 0o600
 const BY_ROOT = "by-root"
 const BY_SESSION = "by-session"
 const UNFINISHED = "unfinished"
@@ -147,7 +145,6 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
   const save = (record: PassRecord) =>
     state.write(pathOf(record.request.pass_over_id), `${JSON.stringify(record)}\n`, {
       isDurable: record.output !== null,
-      mode: PRIVATE,
     })
 
   const read = async (passID: string): Promise<PassRecord | undefined> => {

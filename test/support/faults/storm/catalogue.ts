@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
+import { chmodSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
 import type { ErrorCode } from "../../../../.opencode/baton/pass-over/errors.ts"
+import { makeOwnFolder, renderOwnRecord } from "../../files/own-state.ts"
 import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stream.ts"
 import { runOpenCode } from "../../opencode/opencode-run.ts"
 import type { TaskProject } from "../../opencode/task-project.ts"
@@ -12,7 +13,7 @@ import { CLAIM_FAULTS, CLAIM_STEPS, COMPANION_MESSAGE } from "../fault-claim-tab
 import { FOREIGN_PROG, HANGING_LEDGERS, LEDGER_FAULTS } from "../fault-ledger-table.ts"
 import { findProcessesOf } from "../fault-leftovers.ts"
 import { MACHINE_FAULTS } from "../fault-machine-table.ts"
-import { DAMAGES, STORED_FAULTS, stateFolder } from "../fault-stored-table.ts"
+import { DAMAGES, STORED_FAULTS } from "../fault-stored-table.ts"
 import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
 
 const READ_EVERY_MS = 20
@@ -54,8 +55,7 @@ const readAllTheTime = (scene: Scene): void => {
 }
 
 const allowLiveFolder = (mode: number) => (task: TaskProject) => {
-  mkdirSync(stateFolder(task, "live"), { recursive: true })
-  chmodSync(stateFolder(task, "live"), mode)
+  chmodSync(makeOwnFolder(task.project, "live"), mode)
 }
 
 const LIVE_STATE_FAULTS: readonly Fault[] = [
@@ -134,11 +134,11 @@ const PASS_FAULTS: readonly Fault[] = [
 ]
 
 /** @param entry of a whole record, or the file's content */
-const plantRecord = (task: TaskProject, name: string, entry: object | string): void => {
-  const whole = { version: 1, createdAt: "2026-01-01T00:00:00.000Z", entry }
+const plantRecord = ({ project }: TaskProject, name: string, entry: object | string): void => {
   const isContent = typeof entry === "string" || Buffer.isBuffer(entry)
-  mkdirSync(stateFolder(task, "outbox"), { recursive: true })
-  writeFileSync(join(stateFolder(task, "outbox"), `${name}.json`), isContent ? entry : JSON.stringify(whole))
+  const folder = makeOwnFolder(project, "outbox")
+  const record = () => ({ version: 1, createdAt: "2026-01-01T00:00:00.000Z", entry: Object(entry) })
+  writeFileSync(join(folder, `${name}.json`), isContent ? entry : renderOwnRecord(project, record()))
 }
 
 const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["arrange"]>): Fault => ({
@@ -170,9 +170,8 @@ const OUTBOX_FAULTS: readonly Fault[] = [
     plantRecord(task, "0000000000002-000000-bbbbbbbb", entry)
   }),
   outboxFault("the lock of a process that has ended", 0, (task) => {
-    const lock = join(stateFolder(task, "outbox"), "lock")
+    const lock = join(makeOwnFolder(task.project, "outbox"), "lock")
     const at = Date.now() / 1000 - STALE_LOCK_SECONDS
-    mkdirSync(stateFolder(task, "outbox"), { recursive: true })
     writeFileSync(lock, "cut off in the middle")
     utimesSync(lock, at, at)
   }),

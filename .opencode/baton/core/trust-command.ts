@@ -1,0 +1,87 @@
+/** `baton trust`. Exits with 0 when it is trusted, with 1 when it cannot be, with 2 for a wrong command line. */
+import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { complain, print, runCommand } from "../host/cli.ts"
+import { nearestProject } from "../host/project.ts"
+import { findForeign, findTracked, listAside, MARK, makeState, markState, stateRoot } from "../host/state-mark.ts"
+import { sealRecords } from "../ledger/outbox-seal.ts"
+
+type Request = {
+  readonly root: string
+  /** Name of a folder that was put aside; the newest when absent. */
+  readonly from: string | undefined
+  /** Only the state in its place, nothing that was put aside. */
+  readonly here: boolean
+}
+
+const parse = (args: readonly string[], here: string): Request => {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { from: { type: "string" }, here: { type: "boolean", default: false } },
+  })
+  const [what, directory, ...rest] = positionals
+  if (what !== "state") throw new Error(`expected state, received '${what ?? ""}'`)
+  if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
+  const root = directory === undefined ? nearestProject(here) : resolve(here, directory)
+  return { root, from: values.from, here: values.here }
+}
+
+/** Moves what the other folder lacks; never what is neither a file nor a folder. @returns what stays behind */
+const merge = (from: string, to: string): string[] => {
+  const left = readdirSync(from, { withFileTypes: true }).flatMap((entry): string[] => {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (!entry.isFile() && !entry.isDirectory()) return [source]
+    const found = lstatSync(target, { throwIfNoEntry: false })
+    if (found?.isDirectory() && entry.isDirectory()) return merge(source, target)
+    if (found) return [source]
+    renameSync(source, target)
+    return []
+  })
+  if (left.length === 0) rmdirSync(from)
+  return left
+}
+
+const takeBack = (root: string, name: string): string => {
+  const from = join(dirname(root), name)
+  if (!listAside(dirname(dirname(root))).includes(name)) throw new Error(`there is no ${from}`)
+  if (!lstatSync(from).isDirectory()) throw new Error(`${from} is a link: put what it leads to in its place`)
+  makeState(root)
+  for (const own of [MARK, ".gitignore"]) rmSync(join(from, own), { force: true, recursive: true })
+  const left = merge(from, root)
+  const rest = left.length === 0 ? "" : `\nleft there, since ${root} has its own or it is a link: ${left.join(", ")}`
+  return `${from} is trusted, and back in ${root}${rest}`
+}
+
+/** @throws Error in words for the user */
+const trustState = async ({ root: projectRoot, from, here }: Request): Promise<string> => {
+  const root = stateRoot(projectRoot)
+  const found = lstatSync(root, { throwIfNoEntry: false })
+  if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
+  const tracked = found && findTracked(root)
+  if (tracked !== undefined)
+    throw new Error(`git tracks ${tracked}: run git rm -r --cached .opencode/state, then this again`)
+  if (from === undefined && findForeign(projectRoot) !== undefined) {
+    markState(root)
+    await sealRecords(root)
+    return `${root} is trusted`
+  }
+  const name = from ?? (here ? undefined : listAside(projectRoot).at(-1))
+  if (name === undefined) return "There is nothing to trust."
+  const said = takeBack(root, name)
+  await sealRecords(root)
+  return said
+}
+
+const run = async (request: Request): Promise<number> => {
+  try {
+    print(await trustState(request))
+    return 0
+  } catch (error) {
+    complain(`trust: ${error instanceof Error ? error.message : String(error)}`)
+    return 1
+  }
+}
+
+await runCommand({ name: "trust", parse, run })

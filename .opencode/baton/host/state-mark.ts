@@ -1,0 +1,233 @@
+/**
+ * Tells the state that Baton made in this very folder from state that came with a repository, a copy or a backup: its mark can
+ * be made only with a key that lies outside of the project (docs/adr/0018).
+ */
+import { createHmac, randomBytes } from "node:crypto"
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
+import { homedir } from "node:os"
+import { dirname, isAbsolute, join, relative, resolve } from "node:path"
+import { describeError, errorCode, isNotFound } from "./log.ts"
+import { bundleRoot, ignoreAll } from "./project.ts"
+import { readOwnBytes, readOwnTextSync, runGitSync } from "./untrusted.ts"
+
+export const MARK = ".mark"
+const KEY_VARIABLE = "BATON_STATE_KEY"
+/** For this account alone. */
+export const PRIVATE_FOLDER = 0o700
+export const PRIVATE_FILE = 0o600
+
+export const stateRoot = (projectRoot: string): string => join(projectRoot, ".opencode", "state")
+
+/** Folder of what Baton keeps for this account outside of all projects. */
+export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): string => {
+  const { XDG_STATE_HOME: base = "", HOME: home = homedir() } = environment
+  return join(isAbsolute(base) ? base : join(home, ".local", "state"), "baton")
+}
+
+const keyFile = (): string => join(accountFolder(), "state.key")
+const temporaryName = (path: string): string => `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`
+
+const makeKey = (path: string): void => {
+  mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER })
+  const whole = temporaryName(path)
+  try {
+    writeFileSync(whole, `${randomBytes(32).toString("hex")}\n`, { flag: "wx", mode: PRIVATE_FILE })
+    // Unlike a rename it leaves the key that another process made meanwhile.
+    linkSync(whole, path)
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error
+  } finally {
+    rmSync(whole, { force: true })
+  }
+}
+
+/** @returns undefined when there is none. @throws the file system's own error */
+const readKey = (): string | undefined => {
+  const given = process.env[KEY_VARIABLE]
+  if (given) return given
+  try {
+    return readOwnTextSync(keyFile()).trim() || undefined
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+/**
+ * Signs a text as this account's, for one folder. A moved folder keeps its inode, a copy has another one; the number of a device
+ * may change when the machine starts again.
+ *
+ * @param folder the state folder
+ * @returns undefined without a key. @throws the file system's own error
+ */
+export const sealOf = (folder: string, text: string): string | undefined => {
+  const key = readKey()
+  if (key === undefined) return undefined
+  const { ino } = lstatSync(folder, { bigint: true })
+  return createHmac("sha256", key).update(`inode ${ino}\n${text}`).digest("hex")
+}
+
+const MARKED = "Baton's state"
+
+/** Makes the folder this account's own. @throws the file system's own error */
+export const markState = (root: string): void => {
+  if (readKey() === undefined) makeKey(keyFile())
+  const mark = sealOf(root, MARKED)
+  if (mark === undefined) throw new Error(`there is no key in ${keyFile()}`)
+  const path = join(root, MARK)
+  const whole = temporaryName(root)
+  try {
+    writeFileSync(whole, `${mark}\n`, { flag: "wx", mode: PRIVATE_FILE })
+    rmSync(path, { force: true, recursive: true })
+    renameSync(whole, path)
+  } finally {
+    rmSync(whole, { force: true })
+  }
+  chmodSync(root, PRIVATE_FOLDER)
+}
+
+/** The folder holds nothing that is acted on. */
+const isBare = (root: string): boolean => readdirSync(root).every((name) => name === ".gitignore")
+
+/**
+ * Makes the state folder, unless it is there, with its mark at once, since another process may be looking for it. Without a
+ * place for the key it has no mark: the next start says why. @throws the file system's own error
+ */
+export const makeState = (root: string): void => {
+  if (existsSync(join(root, MARK))) return
+  const found = lstatSync(root, { throwIfNoEntry: false })
+  if (found && !(found.isDirectory() && isBare(root))) return
+  const folder = found ? root : temporaryName(root)
+  if (!found) mkdirSync(folder, { recursive: true })
+  try {
+    markState(folder)
+  } catch {
+    // There is no home for a key, or the folder may not be written: then the caller's own write fails, too.
+  }
+  if (found) return
+  try {
+    ignoreAll(folder)
+    renameSync(folder, root)
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    if (!existsSync(root)) throw error
+  }
+}
+
+/** Such a folder cannot come with a repository, and cannot be moved. */
+const isMount = (root: string): boolean => lstatSync(root).dev !== lstatSync(dirname(root)).dev
+
+/** @returns why the mark does not count; undefined when it does */
+const findDoubt = (root: string): string | undefined => {
+  try {
+    const mark = sealOf(root, MARKED)
+    if (mark === undefined) return `this account has no key for it in ${keyFile()}; ${KEY_VARIABLE} can hold one`
+    const path = join(root, MARK)
+    if (lstatSync(path).isFile() && readOwnTextSync(path).trim() === mark) return undefined
+  } catch (error) {
+    if (!isNotFound(error)) return `its mark cannot be checked: ${describeError(error)}`
+  }
+  if (isMount(root)) return undefined
+  return "this account did not make it here: it came with the project, or is a copy or a backup"
+}
+
+/** The names of some million files. */
+const MAX_INDEX_BYTES = 1024 ** 3
+
+/** The worktree around a folder, and the index of what git has in it. */
+const findIndex = (folder: string): { top: string; index: string } | undefined => {
+  const path = join(folder, ".git")
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory()) return { top: folder, index: join(path, "index") }
+  if (found?.isFile()) {
+    const named = /^gitdir: (.+)$/m.exec(readOwnTextSync(path, { isForeign: true }))?.[1]
+    return named === undefined ? undefined : { top: folder, index: join(resolve(folder, named), "index") }
+  }
+  return dirname(folder) === folder ? undefined : findIndex(dirname(folder))
+}
+
+/** Of gitformat-index(5): from version 4 on a path is not written out, and "link" names another file with more paths. */
+const SHORTENED_VERSION = 4
+const VERSION_OFFSET = 4
+const SPLIT = "link\0\0"
+
+const mayName = (path: string, folder: RegExp): boolean => {
+  const index = readOwnBytes(path, { isForeign: true, maxBytes: MAX_INDEX_BYTES })
+  if (index.length <= VERSION_OFFSET + 4) return false
+  const isPlain = index.readUInt32BE(VERSION_OFFSET) < SHORTENED_VERSION && !index.includes(SPLIT)
+  return !isPlain || folder.test(index.toString("latin1"))
+}
+
+/** @returns one of the folder's files that git has. Git is started only where its index may name the folder. */
+export const findTracked = (root: string): string | undefined => {
+  const repository = findIndex(dirname(root))
+  if (!repository || !existsSync(repository.index)) return undefined
+  if (!mayName(repository.index, /\.opencode\/state/i)) return undefined
+  const folder = relative(repository.top, root)
+  const listed = runGitSync(["ls-files", "-z", "--", `:(icase,literal)${folder}`], repository.top)
+  if (listed === undefined) return "its files, perhaps: git does not tell"
+  // One that was put aside before is not there any more, and a .gitignore is not acted on.
+  return listed.split("\0").find((path) => {
+    const below = path.slice(folder.length + 1)
+    return path !== "" && below !== ".gitignore" && existsSync(join(root, below))
+  })
+}
+
+/** @returns why the state is not acted on; undefined for the account's own, and where there is none. @throws the file system's own error */
+export const findForeign = (projectRoot: string): string | undefined => {
+  const root = stateRoot(projectRoot)
+  const found = lstatSync(root, { throwIfNoEntry: false })
+  if (found?.isSymbolicLink()) return "it is a link"
+  if (!found?.isDirectory() || isBare(root)) return undefined
+  const tracked = findTracked(root)
+  return tracked === undefined ? findDoubt(root) : `git tracks ${tracked}`
+}
+
+const TRUST = `${join(bundleRoot, "bin", "baton")} trust state`
+export const HOW_TO_TRUST = `If it is yours, run ${TRUST} in the project (if git tracks it, git rm -r --cached .opencode/state before); else delete it.`
+
+export type PutAside = { readonly path: string; readonly reason: string }
+
+const ASIDE = ".foreign-"
+
+/**
+ * Puts foreign state aside unread. @returns undefined when there is none
+ * @throws Error when it cannot be moved, so that it is not acted on either
+ */
+export const putForeignAside = (projectRoot: string): PutAside | undefined => {
+  const root = stateRoot(projectRoot)
+  const reason = findForeign(projectRoot)
+  if (reason === undefined) return undefined
+  // It leads out of the project, where nothing is to be moved.
+  if (lstatSync(dirname(root)).isSymbolicLink())
+    throw new Error(`${root} is not used, since .opencode is a link and ${reason}. ${HOW_TO_TRUST}`)
+  const path = `${root}${ASIDE}${new Date().toISOString().replaceAll(/[-:.]/g, "")}`
+  try {
+    renameSync(root, path)
+  } catch (error) {
+    // Another process put it aside.
+    if (isNotFound(error)) return undefined
+    throw new Error(`${root} is not used: ${reason}, and it cannot be moved. ${HOW_TO_TRUST}`, { cause: error })
+  }
+  return { path, reason }
+}
+
+/** Names of the folders beside the state that were put aside, oldest first. */
+export const listAside = (projectRoot: string): string[] => {
+  const root = stateRoot(projectRoot)
+  if (!existsSync(dirname(root))) return []
+  return readdirSync(dirname(root))
+    .filter((name) => name.startsWith(`state${ASIDE}`))
+    .sort()
+}

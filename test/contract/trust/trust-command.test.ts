@@ -1,0 +1,140 @@
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { findForeign, MARK, putForeignAside, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
+import { promised } from "../../requirements.ts"
+import { shareBundle } from "../../support/files/bundle-project.ts"
+import { createPatient } from "../../support/files/doctor-patient.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
+import { runScript } from "../../support/files/small-checkout.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { BOTH_ENDS, NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+
+const createProject = shareBundle()
+const RECORD = {
+  version: 1,
+  createdAt: "2026-01-01T10:20:30.000Z",
+  entry: { kind: "log", taskID: "ts-b54507", message: "m" },
+}
+
+describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
+  const setUp = () => {
+    const { project, baton } = createProject(binary)
+    const state = (...path: string[]) => join(stateRoot(project), ...path)
+    const put = (path: string, text: string): void => {
+      mkdirSync(join(state(path), ".."), { recursive: true })
+      writeFileSync(state(path), text)
+    }
+    const aside = () => readdirSync(join(project, ".opencode")).filter((name) => name.startsWith("state.foreign-"))
+    return { project, baton, state, put, aside }
+  }
+
+  const COMMANDS = [
+    ["handoffs"],
+    ["learned"],
+    ["outbox"],
+    ["outbox", "retry"],
+    ["passes", "restore", "p1"],
+    ["state", "prune"],
+  ]
+  test(promised("trust.A1", "commands refuse a state that is not this account's, and leave it where it is"), () => {
+    const { project, baton, state, put } = setUp()
+    put("outbox/1.json", JSON.stringify(RECORD))
+    writeFileSync(state(MARK), "0")
+    const before = snapshotTree(stateRoot(project))
+    for (const command of COMMANDS) {
+      const { status, stderr } = baton(...command)
+      expect({ status, stderr }, command.join(" ")).toEqual({
+        status: 1,
+        stderr: expect.stringContaining("baton trust state"),
+      })
+    }
+    expect(snapshotTree(stateRoot(project))).toEqual(before)
+  })
+
+  test(promised("trust.A1", "baton trust state takes back what is there, or the newest that was put aside"), () => {
+    const { project, baton, state, put, aside } = setUp()
+    put("outbox/1.json", JSON.stringify(RECORD))
+    put("tasks/a.json", "old")
+    put("tasks/b.json", "b")
+    rmSync(state(MARK))
+    putForeignAside(project)
+    expect(baton("trust", "state", "--here").stdout).toBe("There is nothing to trust.\n")
+    put("tasks/a.json", "new")
+    expect(baton("trust", "state").stdout).toBe(`${stateRoot(project)} is trusted\n`)
+    const [name = ""] = aside()
+    const taken = baton("trust", "state", project)
+    expect(taken.stdout).toContain(`${name} is trusted, and back in`)
+    expect(taken.stdout).toContain(`left there, since ${stateRoot(project)} has its own`)
+    expect(readFileSync(state("tasks/a.json"), "utf8")).toBe("new")
+    expect(readFileSync(state("tasks/b.json"), "utf8")).toBe("b")
+    expect(readFileSync(join(project, ".opencode", name, "tasks/a.json"), "utf8")).toBe("old")
+    expect(JSON.parse(readFileSync(state("outbox/1.json"), "utf8")).seal).toMatch(/^[0-9a-f]{64}$/)
+    expect(findForeign(project)).toBeUndefined()
+    expect(baton("outbox").status).toBe(0)
+  })
+
+  test(promised("trust.A1", "what is a link, or tracked by git, is not trusted"), () => {
+    const { project, baton, state, put } = setUp()
+    put("outbox/1.json", JSON.stringify(RECORD))
+    execFileSync("git", ["-C", project, "init", "-q"])
+    execFileSync("git", ["-C", project, "add", "-f", state("outbox/1.json")])
+    expect(baton("trust", "state").stderr).toContain("run git rm -r --cached .opencode/state, then this again")
+    execFileSync("git", ["-C", project, "rm", "-rq", "--cached", state("outbox")])
+    expect(baton("trust", "state").status).toBe(0)
+    rmSync(stateRoot(project), { recursive: true })
+    symlinkSync(temporaryFolder(), stateRoot(project))
+    expect(baton("trust", "state").stderr).toContain("is not a folder")
+    putForeignAside(project)
+    expect(baton("trust", "state").stderr).toContain("is a link")
+  })
+
+  test(promised("trust.A1", "a wrong command line of baton trust is said to be one"), () => {
+    const { baton } = setUp()
+    expect(baton("trust")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected state") })
+    expect(baton("trust", "state", "--from", "state.foreign-none").stderr).toContain("there is no")
+    expect(baton("trust", "--help").stdout).toMatch(/^Usage: baton trust state/)
+  })
+})
+
+test(promised("trust.A1", "an upgrade adopts the state of 0.1.0, except what git tracks"), () => {
+  const project = temporaryFolder()
+  const { PATH, BATON_STATE_KEY } = process.env
+  const env = { PATH, BATON_STATE_KEY, HOME: temporaryFolder(), BATON_OPENCODE: NEWEST.path }
+  const install = () => runScript([join(REPOSITORY, "scripts", "install"), project], { cwd: project, env })
+  expect(install().exitCode).toBe(0)
+  const bring = () => cpSync(join(REPOSITORY, "test/fixtures/state-0.1.0"), stateRoot(project), { recursive: true })
+  bring()
+  expect(findForeign(project)).toBeDefined()
+  const adopted = install()
+  expect(adopted.stdout, adopted.stderr).toContain("State: .opencode/state is adopted.")
+  expect(findForeign(project)).toBeUndefined()
+  const records = readdirSync(join(stateRoot(project), "outbox")).filter((name) => name.endsWith(".json"))
+  expect(records.length).toBeGreaterThan(0)
+  for (const name of records)
+    expect(JSON.parse(readFileSync(join(stateRoot(project), "outbox", name), "utf8"))).toHaveProperty("seal")
+  rmSync(stateRoot(project), { recursive: true })
+  bring()
+  execFileSync("git", ["-C", project, "init", "-q"])
+  execFileSync("git", ["-C", project, "add", "-f", ".opencode/state"])
+  expect(install().stdout).toContain("is not adopted")
+  expect(existsSync(join(stateRoot(project), MARK))).toBe(false)
+})
+
+test(
+  promised("trust.A1", "doctor names foreign state, reads nothing of it, and names what was put aside"),
+  async () => {
+    const patient = createPatient()
+    patient.write(".opencode/state/handoffs/handoff-1.json", "{")
+    writeFileSync(join(stateRoot(patient.project), MARK), "0")
+    const statuses = async (id: string) =>
+      (await patient.look(id)).findings.map(({ status, message }) => [status, message])
+    expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining(".opencode/state is not read")])
+    rmSync(join(patient.project, "..", "temporary/scratch"), { recursive: true, force: true })
+    expect(await statuses("handoffs")).toEqual([])
+    rmSync(join(patient.project, "..", "temporary/scratch"), { recursive: true, force: true })
+    putForeignAside(patient.project)
+    expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining("was put aside unread")])
+  },
+)

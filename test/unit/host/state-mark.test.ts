@@ -1,0 +1,178 @@
+import { execFileSync } from "node:child_process"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test, vi } from "vitest"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { findForeign, listAside, MARK, makeState, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
+import { createAuditLog } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+
+/** A project of an account with a home of its own. */
+const open = () => {
+  const home = temporaryFolder()
+  vi.stubEnv("BATON_STATE_KEY", "")
+  vi.stubEnv("XDG_STATE_HOME", home)
+  const root = join(temporaryFolder(), "project")
+  mkdirSync(join(root, ".opencode"), { recursive: true })
+  const state = createStateFolder(root)
+  const git = (...args: string[]) => execFileSync("git", ["-C", root, ...GIT_IDENTITY, ...args], { stdio: "pipe" })
+  return { home, root, state, git, write: (path: string) => state.write(state.path(path), "x") }
+}
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+
+describe("the mark of a state folder", () => {
+  test(promised("trust.A1", "is there from the first file on, and goes with a folder that is moved"), async () => {
+    const { root, state, write } = open()
+    expect(findForeign(root)).toBeUndefined()
+    await write("tasks/a.json")
+    expect(findForeign(root)).toBeUndefined()
+    renameSync(root, `${root}-moved`)
+    expect(findForeign(`${root}-moved`)).toBeUndefined()
+    expect(putForeignAside(`${root}-moved`)).toBeUndefined()
+    await createStateFolder(`${root}-moved`).write(join(`${root}-moved`, ".opencode/state/b"), "y")
+    expect(existsSync(state.root)).toBe(false)
+  })
+
+  test(promised("trust.A1", "does not count in a copy, which is put aside whole"), async () => {
+    const { root, write } = open()
+    await write("tasks/a.json")
+    cpSync(root, `${root}-copy`, { recursive: true })
+    const aside = putForeignAside(`${root}-copy`)
+    expect(aside?.reason).toContain("is a copy or a backup")
+    expect(listAside(`${root}-copy`)).toEqual([aside?.path.split("/").at(-1)])
+    expect(readFileSync(join(aside?.path ?? "", "tasks/a.json"), "utf8")).toBe("x")
+    expect(existsSync(join(`${root}-copy`, ".opencode/state"))).toBe(false)
+    expect(findForeign(root), "the original is as it was").toBeUndefined()
+  })
+
+  const FORGERIES: [string, (mark: string) => void][] = [
+    ["is missing", (mark) => rmSync(mark)],
+    ["is another text", (mark) => writeFileSync(mark, "0".repeat(64))],
+    [
+      "is a folder",
+      (mark) => {
+        rmSync(mark)
+        mkdirSync(mark)
+      },
+    ],
+    [
+      "is a link",
+      (mark) => {
+        renameSync(mark, `${mark}.own`)
+        symlinkSync(`${mark}.own`, mark)
+      },
+    ],
+    ["is one of another account", () => vi.stubEnv("XDG_STATE_HOME", temporaryFolder())],
+    ["is one of another key", () => vi.stubEnv("BATON_STATE_KEY", "another")],
+  ]
+  test.each(FORGERIES)(promised("trust.A1", "that %s makes a foreign folder"), async (_how, forge) => {
+    const { root, state, write } = open()
+    await write("tasks/a.json")
+    forge(state.path(MARK))
+    expect(findForeign(root)).toBeDefined()
+  })
+
+  test(
+    promised("trust.A1", "can be made with a key that the environment holds, for a home that is new each time"),
+    async () => {
+      const { root, write } = open()
+      vi.stubEnv("BATON_STATE_KEY", "a key of mine")
+      await write("tasks/a.json")
+      vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
+      expect(findForeign(root)).toBeUndefined()
+    },
+  )
+
+  test(
+    promised("trust.A1", "without a place for the key the state works, and the next start says what to do"),
+    async () => {
+      const { root, home, state, write } = open()
+      vi.stubEnv("XDG_STATE_HOME", join(home, "file"))
+      writeFileSync(join(home, "file"), "")
+      await write("tasks/a.json")
+      expect(readFileSync(state.path("tasks/a.json"), "utf8")).toBe("x")
+      expect(findForeign(root)).toContain("BATON_STATE_KEY can hold one")
+    },
+  )
+
+  test(promised("trust.A1", "is made in an empty folder, and with two at once in one"), async () => {
+    const { root, state } = open()
+    mkdirSync(state.root)
+    expect(findForeign(root)).toBeUndefined()
+    await Promise.all([0, 1, 2].map((at) => createStateFolder(root).write(state.path(`${at}`), "x")))
+    expect(findForeign(root)).toBeUndefined()
+    expect(readdirSync(join(root, ".opencode"))).toEqual(["state"])
+  })
+})
+
+describe("a state folder", () => {
+  test(promised("trust.A1", "that is a link is put aside as the link, and what it leads to stays"), () => {
+    const { root, state, home } = open()
+    writeFileSync(join(home, "mine.tmp"), "mine")
+    symlinkSync(home, state.root)
+    expect(putForeignAside(root)?.reason).toBe("it is a link")
+    expect(readdirSync(home)).toEqual(["mine.tmp"])
+  })
+
+  test(promised("trust.A1", "behind a link that leads out of the project is neither moved nor used"), async () => {
+    const { root, home } = open()
+    const elsewhere = join(home, "elsewhere")
+    mkdirSync(join(elsewhere, "state"), { recursive: true })
+    writeFileSync(join(elsewhere, "state", "mine"), "mine")
+    rmSync(join(root, ".opencode"), { recursive: true })
+    symlinkSync(elsewhere, join(root, ".opencode"))
+    expect(() => putForeignAside(root)).toThrow(/is not used, since \.opencode is a link/)
+    expect(readdirSync(elsewhere)).toEqual(["state"])
+  })
+
+  const INDEXES: [string, string[]][] = [
+    ["as it is", ["status"]],
+    ["of version 4", ["update-index", "--index-version", "4"]],
+    ["split in two", ["update-index", "--split-index"]],
+  ]
+  test.each(INDEXES)(
+    promised("trust.A1", "with a file that git tracks is foreign, by an index %s"),
+    async (_how, args) => {
+      const { root, state, git, write } = open()
+      git("init", "-q")
+      await write("outbox/1.json")
+      await write("of-mine")
+      writeFileSync(join(root, ".opencode/a.json"), "{}")
+      git("add", ".opencode/a.json")
+      git(...args)
+      expect(findForeign(root), "ignored files are no reason").toBeUndefined()
+      git("add", "-f", ".opencode/state/outbox", ".opencode/state/.gitignore")
+      git(...args)
+      expect(findForeign(root)).toBe("git tracks .opencode/state/outbox/1.json")
+      rmSync(state.path("outbox"), { recursive: true })
+      expect(findForeign(root), "what was put aside before is no reason").toBeUndefined()
+    },
+  )
+
+  test(promised("trust.A7", "is for its account alone, and so are the audit and its key"), async () => {
+    const { root, home, state, write } = open()
+    await write("tasks/a.json")
+    expect(
+      [state.root, state.path("tasks/a.json"), join(home, "baton"), join(home, "baton/state.key")].map(modeOf),
+    ).toEqual(["700", "600", "700", "600"])
+    makeState(state.root)
+    const entry = { at: "2026-01-01T00:00:00Z", root_session_id: "ses_1" }
+    await createAuditLog({ projectRoot: root, log: createRecordedLog() }).append(entry as never)
+    expect(modeOf(join(root, ".opencode/pass-over-logs"))).toBe("700")
+  })
+})
