@@ -22,7 +22,8 @@ describe("what OpenCode waits for until it is loaded", () => {
 
   test(promised("speed.G1", "the config hooks load at most 8 files more, and a first message 6"), () => {
     const plugins = sourceFiles(".opencode/plugins")
-    const tools = [".opencode/baton/handoff/tools.ts", ".opencode/baton/learning/tools.ts"]
+    const features = ["compaction/task-tools", "handoff/tools", "learning/tools"]
+    const tools = features.map((path) => `.opencode/baton/${path}.ts`)
     const before = reachedFrom(plugins).length
     const withTools = reachedFrom([...plugins, ...tools])
     expect(withTools.length - before, withTools.join("\n")).toBeLessThanOrEqual(8)

@@ -251,6 +251,7 @@ describe("the user's own words", () => {
     ["without a role prompt", [ROLE_PROMPT, "Use tabs."], "Mind the lexer.", ["Use tabs."]],
     ["without a role's heading", ["# Worker\n\nTask: ts-b54507\n\nMind."], "Task: ts-b54507\n\nMind.", []],
     ["without our command", [COMMAND, "Build it.", "Now over:\n\nthe parser\n\nEnd."], "Build it.", []],
+    ["without an answer to /task", ["Build it.", "/task\n\nThis session has no task."], "Build it.", []],
     ["as typed, a heading inside too", ["Build it.\n\n# Worker\n  x"], "Build it.\n\n# Worker\n  x", []],
     ["none", [COMMAND, "# Planner\n", " "], undefined, []],
   ])(promised("handoff.F1", "are taken %s"), (_why, texts, first, later) => {
