@@ -190,6 +190,10 @@ export const REQUIREMENTS = {
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "cli.A1":
+    "baton's commands follow one rule for folders that are no project, unknown options and commands, and times, and say their version.",
+  "cli.A2": 'eval "$(baton env)" puts baton and prog on PATH.',
+
   "tour.A1": "The installation adds files, changes none, and ends with what comes next.",
   "tour.A2": "doctor finds nothing to mend, before the first session and after all the work.",
   "tour.A3": "A correction stands in the first request of a later session, and a person can look it up.",

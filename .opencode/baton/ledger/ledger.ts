@@ -237,6 +237,9 @@ export type LedgerLearning = {
  * @throws SyntaxError or zod's error when it is not a list of learnings
  */
 export const parseLearningsJson = async (json: string): Promise<LedgerLearning[]> => {
+  const printed: unknown = JSON.parse(json)
+  // Right after an installation zod is not there yet.
+  if (Array.isArray(printed) && printed.length === 0) return []
   const z = await loadZod()
   const texts = z.array(z.string()).nullish()
   const schema = z.array(
@@ -250,7 +253,7 @@ export const parseLearningsJson = async (json: string): Promise<LedgerLearning[]
       status: z.string(),
     }),
   )
-  return schema.parse(JSON.parse(json)).map(({ id, summary, detail, concepts, files, created_at, status }) => ({
+  return schema.parse(printed).map(({ id, summary, detail, concepts, files, created_at, status }) => ({
     id,
     summary,
     detail: detail ?? "",

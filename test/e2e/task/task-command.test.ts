@@ -124,11 +124,13 @@ describe.skipIf(!isTmuxHere()).each(BOTH_ENDS)("OpenCode $version in a terminal"
     try {
       // OpenCode takes a command and one word that come at once for a choice from its list.
       tui.type("/task ")
-      await tui.shows("/task")
+      await tui.shows(/┃ +\/task\s*$/m)
       await tui.send(task.taskID)
       await eventually("the request", () => turnsOf(task).find((text) => text.includes(TASK.specification)))
       await tui.shows("Noted.")
-      await tui.send("/task ")
+      tui.type("/task ")
+      await tui.shows(/┃ +\/task\s*$/m)
+      tui.press("Enter")
       await tui.shows(`${task.taskID}, ${TASK.title} (`)
     } finally {
       await tui.stop()

@@ -1,10 +1,8 @@
 /** `baton passes`. Exits with 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
 
-import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { runCommand } from "../../host/cli.ts"
+import { chooseProject, localMinute, runCommand } from "../../host/cli.ts"
 import { type LogExtra, SILENT } from "../../host/log.ts"
-import { nearestProject } from "../../host/project.ts"
 import { createPersonsPasses, type Decision } from "./person.ts"
 import { type AuditedPass, type AuditFilter, queryAudit, restoreFiles } from "./query.ts"
 
@@ -99,7 +97,7 @@ const renderPass = (pass: AuditedPass): string => {
   const { started_at, pass_over_id, originating_agent, subagent, artifacts_count, attempts, task_id, error } = pass
   const reason = pass.reason.length > REASON_CHARACTERS ? `${pass.reason.slice(0, REASON_CHARACTERS)}…` : pass.reason
   return [
-    started_at.slice(0, 16).replace("T", " "),
+    localMinute(started_at),
     pass_over_id,
     `${originating_agent} → ${subagent}`,
     outcome(pass),
@@ -156,8 +154,7 @@ const restore = async (root: string, { passID, json }: Pick<OnePass, "passID" | 
 
 const parse = (args: readonly string[], here: string) => {
   const request = parsePassesArguments(args, Date.now())
-  const { directory } = request
-  return { request, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+  return { request, root: chooseProject(request.directory, here) }
 }
 
 const run = async ({ request, root }: ReturnType<typeof parse>): Promise<number> => {
