@@ -20,6 +20,13 @@ export const REQUIREMENTS = {
   "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
   "task.C1":
     "A task that the ledger knows is bound by a line of the user's that names it in any natural spelling, and by no sentence, quotation or code.",
+  "task.D1":
+    "/task says what this session's task is and what is ready, begins a task, makes one, sets it to done, and takes it off; a user's own command of that name is left alone.",
+  "task.D2":
+    "With autoTask the first message of a root session becomes a task that the session is bound to; a question, a short message, a command and a fork do not.",
+  "task.D3":
+    "task_show and task_log are offered to an agent that may not use bash in a session with a task, and to no other.",
+
   "notices.A1":
     "What happens to a session's task, learnings, passes and records is shown in the TUI, each event once, in a toast that begins with Baton.",
   "notices.A2":
@@ -145,6 +152,8 @@ export const REQUIREMENTS = {
     "A result that names another agent than its originator is refused, when it is returned and when it is stored.",
   "pass-over.A10": "auto_return goes without a question only for completed work without a critical finding.",
   "pass-over.A11": "Passing work over is on after an installation, and off without its file.",
+  "pass-over.A12":
+    "baton passes show, diff, apply and reject let a person see a pass and decide on it by the rules of the agent's tools.",
   "pass-over.B1": "What a pass changed is seen in files and transcript, never taken from the subagent's claims.",
   "pass-over.B2":
     "A pass leaves the worktree as it was, and its changes are applied without overwriting anybody's work.",
@@ -180,6 +189,10 @@ export const REQUIREMENTS = {
   "pass-over.G3":
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
+
+  "cli.A1":
+    "baton's commands follow one rule for folders that are no project, unknown options and commands, and times, and say their version.",
+  "cli.A2": 'eval "$(baton env)" puts baton and prog on PATH.',
 
   "tour.A1": "The installation adds files, changes none, and ends with what comes next.",
   "tour.A2": "doctor finds nothing to mend, before the first session and after all the work.",

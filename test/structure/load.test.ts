@@ -22,7 +22,8 @@ describe("what OpenCode waits for until it is loaded", () => {
 
   test(promised("speed.G1", "the config hooks load at most 9 files more, and a first message 6"), () => {
     const plugins = sourceFiles(".opencode/plugins")
-    const tools = [".opencode/baton/handoff/tools.ts", ".opencode/baton/learning/tools.ts"]
+    const features = ["compaction/task-tools", "handoff/tools", "learning/tools"]
+    const tools = features.map((path) => `.opencode/baton/${path}.ts`)
     const before = reachedFrom(plugins).length
     const withTools = reachedFrom([...plugins, ...tools])
     expect(withTools.length - before, withTools.join("\n")).toBeLessThanOrEqual(9)
@@ -33,7 +34,7 @@ describe("what OpenCode waits for until it is loaded", () => {
 
 describe("the house", () => {
   test.each([
-    ["compaction-handoff.ts", 47],
+    ["compaction-handoff.ts", 48],
     ["handoff.ts", 51],
     ["session-learning.ts", 50],
     ["pass-over.ts", 72],

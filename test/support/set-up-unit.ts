@@ -16,3 +16,6 @@ afterEach(() => {
   vi.unstubAllEnvs()
   vi.useRealTimers()
 })
+
+// Commands show local times.
+process.env.TZ = "UTC"

@@ -1,11 +1,18 @@
 import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import type { Sessions } from "../host/sessions.ts"
-import { brokenPromptNotice, type Notices } from "../host/tui.ts"
+import type { Notices } from "../host/tui.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskClaim } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
-import { builtInProtocol, extractProtocol, isBroken, type PromptFile, type PromptFiles } from "../task/prompts.ts"
+import {
+  brokenPromptNotice,
+  builtInProtocol,
+  extractProtocol,
+  isBroken,
+  type PromptFile,
+  type PromptFiles,
+} from "../task/prompts.ts"
 import type { SessionTask } from "../task/registry.ts"
 import type { ClaimsMode } from "./claims.ts"
 import type { SessionState } from "./session-state.ts"

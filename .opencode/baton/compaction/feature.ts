@@ -1,15 +1,35 @@
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createKeyedQueue } from "../host/async.ts"
-import type { Log } from "../host/log.ts"
-import { createModelContext } from "../host/sessions.ts"
+import { createKeyedQueue, lazy } from "../host/async.ts"
+import { describeError, type Log } from "../host/log.ts"
+import {
+  createClientCall,
+  createModelContext,
+  isRecord,
+  type StoredMessage,
+  unexpectedShape,
+} from "../host/sessions.ts"
 import { createJsonStore } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
 import { createProgress } from "./progress.ts"
 import { createSessionStates, sessionStateSchema } from "./session-state.ts"
 import { createTurns } from "./turns.ts"
+
+/** Tells whether an agent may use the shell: of the rules for all uses of a tool, the last one counts in OpenCode. */
+const maySeeShell = (agents: readonly unknown[], name: string): boolean => {
+  const agent = agents.find((each) => isRecord(each) && each.name === name)
+  const rules = isRecord(agent) && Array.isArray(agent.permission) ? agent.permission.filter(isRecord) : []
+  const last = rules.findLast(
+    ({ permission, pattern }) => pattern === "*" && (permission === "*" || permission === "bash"),
+  )
+  return last?.action !== "deny"
+}
+
+const CALL_DEADLINE_MS = 1_000
+
+export type CompactionFeature = ReturnType<typeof createCompactionFeature>
 
 /** Puts the feature together for one directory. */
 export const createCompactionFeature = (
@@ -18,10 +38,11 @@ export const createCompactionFeature = (
   log: Log,
 ) => {
   const { state, tasks } = services
-  const claimsMode = async () => {
+  const settings = async () => {
     const { settingsOrDefaults } = await import("../host/settings.ts")
-    return (await settingsOrDefaults(projectRoot, log)).claims
+    return settingsOrDefaults(projectRoot, log)
   }
+  const claimsMode = async () => (await settings()).claims
   const shared = {
     ...services,
     sessionStates: createSessionStates(
@@ -53,12 +74,50 @@ export const createCompactionFeature = (
       return createTaskClaims({ ...shared, mode: claimsMode, tell: openings.claimed })
     },
   })
+  const agents = lazy(async () => {
+    const answer = await createClientCall(CALL_DEADLINE_MS)(
+      "app.agents",
+      () => client.app.agents(),
+      (data) => (Array.isArray(data) ? { kind: "ok", value: data } : unexpectedShape("app.agents", data)),
+    )
+    if (answer.kind === "ok") return answer.value
+    throw new Error(answer.reason)
+  })
+  /** An agent that is not known is taken for one that may. */
+  const mayUseShell = async ({ agent, tools }: UserMessage): Promise<boolean> => {
+    if (tools?.bash === false) return false
+    try {
+      return maySeeShell(await agents(), agent)
+    } catch (error) {
+      log.warn("whether an agent may use bash is not known", { agent, error: describeError(error) })
+      return true
+    }
+  }
+
+  const taskCommand = lazy(async () => {
+    const { createTaskCommand } = await import("./task-command.ts")
+    return createTaskCommand({ ...shared, settings, releaseClaim: turns.releaseClaim, projectRoot })
+  })
   return {
     ...turns,
+    runTaskCommand: async (sessionID: string, given: string) => (await taskCommand()).expand(sessionID, given),
+    beginTask: async (sessionID: string, parts: readonly Part[]) =>
+      (await taskCommand()).begin(sessionID, collectUserText(parts)),
+    showTask: async (sessionID: string) => (await taskCommand()).show(sessionID),
+    logToTask: async (sessionID: string, message: string) => (await taskCommand()).log(sessionID, message),
+    /** Tells whether the newest message's agent works on a task and may not use bash. */
+    needsTaskTools: async (messages: readonly StoredMessage[]): Promise<boolean> => {
+      const user = messages.findLast(({ info }) => info.role === "user")?.info
+      const binding = user && tasks.cached(user.sessionID)
+      if (user?.role !== "user" || !binding || binding.origin === "parent") return false
+      return !(await mayUseShell(user))
+    },
     userMessage: async ({ sessionID, model }: UserMessage, parts: readonly Part[]): Promise<undefined> => {
       // Bound before the request is sent, and on disk.
       await tasks.userMessage(sessionID, collectUserText(parts))
       userArrived(sessionID, model)
+      // Read beside the task, for the request that follows.
+      if (tasks.cached(sessionID)) agents().catch(() => {})
     },
     /** Saves what is unsaved. */
     stop: async (): Promise<void> => {

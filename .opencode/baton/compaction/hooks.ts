@@ -3,7 +3,9 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
+import { describeError, isNotFound } from "../host/log.ts"
 import { bundleRoot } from "../host/project.ts"
+import type { TaskSetup } from "./task-tools.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
 export const mayNameTask = (text: string): boolean => text.includes("Task:") || /\b(?:ts|ep)-[0-9a-f]{4}/i.test(text)
@@ -12,6 +14,8 @@ const MAX_NEW_SESSIONS = 1_000
 
 /** For the hook that OpenCode waits for before it asks for a summary. */
 const COMPACTING_DEADLINE_MS = 3_000
+/** `/task new` writes to the ledger. */
+const COMMAND_DEADLINE_MS = 3_000
 /** A natural spelling of a task is looked up in the ledger before the request. */
 const MESSAGE_DEADLINE_MS = 3_000
 const MESSAGES_DEADLINE_MS = 3_000
@@ -27,6 +31,9 @@ const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "session.idle",
   "session.deleted",
 ])
+
+/** The key in the settings. Without it no message is looked at. */
+const AUTO_TASK = '"autoTask"'
 
 type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
@@ -49,6 +56,11 @@ export const createCompactionHooks = (core: Core): Hooks => {
    * them. An evicted one is looked up like any other.
    */
   const taskless = createLruMap<number>({ limit: MAX_NEW_SESSIONS })
+  /** Root sessions that began in this process and have no message yet, where `autoTask` is on. */
+  const unopened = createLruMap<true>({ limit: MAX_NEW_SESSIONS })
+  let isAuto = false
+  let setup: TaskSetup | undefined
+  let command: string | undefined
   const load = lazy(async () => {
     const [{ createCompactionFeature }, services] = await Promise.all([import("./feature.ts"), core.services()])
     return createCompactionFeature(core, services, log)
@@ -58,6 +70,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       case "session.created": {
         const { id, parentID, time } = event.properties.info
         if (parentID === undefined || taskless.has(parentID)) taskless.set(id, time.created)
+        if (isAuto && parentID === undefined) unopened.set(id, true)
         return taskless.has(id)
       }
       case "session.deleted":
@@ -74,9 +87,38 @@ export const createCompactionHooks = (core: Core): Hooks => {
         return false
     }
   }
+  const hasAutoTask = async (): Promise<boolean> => {
+    try {
+      const { readProjectConfig } = await import("../host/untrusted.ts")
+      return readProjectConfig(core.projectRoot, ".opencode/baton.json").includes(AUTO_TASK)
+    } catch (error) {
+      if (!isNotFound(error)) log.warn("autoTask is off: the settings cannot be read", { error: describeError(error) })
+      return false
+    }
+  }
+  const tools = feature.tools("task_show and task_log", () => setup?.createTools(load))
   return {
+    config: feature.config("/task and its tools", async (config) => {
+      isAuto = await hasAutoTask()
+      setup = (await import("./task-tools.ts")).taskSetup
+      command = setup.registerCommand(config, log)
+    }),
+    get tool() {
+      return tools()
+    },
+    "command.execute.before": hook("command.execute.before", COMMAND_DEADLINE_MS, async (input, { parts }) => {
+      unopened.delete(input.sessionID)
+      const part = parts.find(({ type }) => type === "text")
+      if (input.command !== command || part?.type !== "text") return undefined
+      const text = await (await load()).runTaskCommand(input.sessionID, input.arguments)
+      return () => {
+        part.text = text
+      }
+    }),
     "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async ({ sessionID }, { message, parts }) => {
       if (parts.some((part) => part.type === "text" && mayNameTask(part.text))) taskless.delete(sessionID)
+      else if (unopened.has(sessionID) && (await (await load()).beginTask(sessionID, parts))) taskless.delete(sessionID)
+      unopened.delete(sessionID)
       if (!taskless.has(sessionID)) return (await load()).userMessage(message, parts)
       log.debug("session has no task: nothing to do", { sessionID })
       return undefined
@@ -112,11 +154,19 @@ export const createCompactionHooks = (core: Core): Hooks => {
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID ?? ""
         const createdAt = taskless.get(sessionID)
-        if (createdAt !== undefined && messages.every(({ info }) => info.time.created >= createdAt)) return undefined
+        if (createdAt !== undefined && messages.every(({ info }) => info.time.created >= createdAt))
+          return () => setup?.hideTools(messages)
         // A fork starts with copies of messages older than itself.
         taskless.delete(sessionID)
-        return (await load()).addNote(messages)
+        const loaded = await load()
+        const note = await loaded.addNote(messages)
+        const needsTools = await loaded.needsTaskTools(messages)
+        return () => {
+          note?.()
+          if (!needsTools) setup?.hideTools(messages)
+        }
       },
+      (_input, { messages }) => setup?.hideTools(messages),
     ),
     "shell.env": hook("shell.env", SHORT_DEADLINE_MS, async (_input, output) => () => {
       const path = output.env.PATH ?? process.env.PATH ?? ""

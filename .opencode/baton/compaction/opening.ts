@@ -2,7 +2,7 @@ import type { GitState } from "../host/git.ts"
 import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
-import { fenced } from "../task/parse.ts"
+import { fenced, namesTask } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
 import {
   FROM_AGENTS,
@@ -130,7 +130,8 @@ const leadText = (input: OpeningInput): string => {
     ].join("\n")
   if (ledger === undefined)
     return `[Baton] The message above names task ${taskID}. The ledger did not answer (${failure ?? "no reason known"}), so go on with what the message says; \`prog show ${taskID}\` in the shell may work later.`
-  const about = `[Baton] The message above names task ${taskID}. This is the task as the ledger has it; the program \`prog\` in your shell reads and writes it.`
+  const isNamed = namesTask(identity.brief, taskID)
+  const about = `[Baton] The message above ${isNamed ? "names" : "is"} task ${taskID}. This is the task as the ledger has it; the program \`prog\` in your shell reads and writes it.`
   if (CLOSED.has(ledger.status))
     return `${about}\nThe task is ${ledger.status} already: do not begin it again. Unless the message asks for more work on it, say so and stop. \`prog open ${taskID}\` reopens it.`
   const binding = "What the message demands or forbids binds you like the specification."

@@ -128,6 +128,8 @@ export type Turns = {
   /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
   addNote(messages: StoredMessage[]): Promise<Change | undefined>
   observe(event: Event): void
+  /** Ends the session's claim on its task. */
+  releaseClaim(sessionID: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -278,6 +280,8 @@ export const createTurns = (deps: TurnsDeps): Turns => {
           return
       }
     },
+
+    releaseClaim: async (sessionID) => (await claims.current)?.forget(sessionID),
 
     stop: async () => {
       activity.stop()

@@ -1,14 +1,19 @@
 /** `baton handoffs`. Exits with 0 when the handoffs could be read, 1 when not, 2 for a wrong command line. */
 
-import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, print, printJSON, runCommand } from "../host/cli.ts"
+import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../host/cli.ts"
 import { SILENT } from "../host/log.ts"
-import { nearestProject } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
-import { createHandoffRecords, findChain, renderHandoffLine } from "./records.ts"
+import { createHandoffRecords, findChain, type HandoffRecord } from "./records.ts"
 
 const FAILED_EXIT_CODE = 1
+
+/** Renders a handoff in one line: time, id, from and to, task, goal. */
+const renderHandoff = ({ id, createdAt, from, arrivals, taskID, goal }: HandoffRecord): string => {
+  const to = arrivals.length === 0 ? "(not sent yet)" : arrivals.map(({ sessionID }) => sessionID).join(", ")
+  const task = taskID === undefined ? [] : [taskID]
+  return [localMinute(createdAt), id, `${from} → ${to}`, ...task, goal.replaceAll(/\s+/g, " ")].join("  ")
+}
 
 const parse = (args: readonly string[], here: string) => {
   const { values, positionals } = parseArgs({
@@ -18,7 +23,7 @@ const parse = (args: readonly string[], here: string) => {
   })
   const [directory, ...rest] = positionals
   if (rest.length > 0) throw new Error(`expected one project folder, received ${positionals.length}`)
-  return { ...values, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+  return { ...values, root: chooseProject(directory, here) }
 }
 
 const run = async ({ root, json, session, draft }: ReturnType<typeof parse>): Promise<number> => {
@@ -31,12 +36,12 @@ const run = async ({ root, json, session, draft }: ReturnType<typeof parse>): Pr
   if (draft !== undefined) {
     const found = all.find(({ id }) => id === draft)
     if (found) print(found.draft)
-    else complain(`handoffs: there is no handoff ${draft}; baton handoffs --json lists their ids`)
+    else complain(`handoffs: there is no handoff ${draft}; baton handoffs lists their ids`)
     return found ? 0 : FAILED_EXIT_CODE
   }
   const chosen = session === undefined ? all : findChain(all, session)
   if (json) printJSON(chosen)
-  else print(chosen.length === 0 ? "No handoffs" : chosen.map(renderHandoffLine).join("\n"))
+  else print(chosen.length === 0 ? "No handoffs" : chosen.map(renderHandoff).join("\n"))
   return isWhole ? 0 : FAILED_EXIT_CODE
 }
 

@@ -103,13 +103,6 @@ export const findChain = (records: readonly HandoffRecord[], sessionID: string):
   )
 }
 
-/** Renders a handoff in one line: time, from and to, task, goal. */
-export const renderHandoffLine = ({ createdAt, from, arrivals, taskID, goal }: HandoffRecord): string => {
-  const to = arrivals.length === 0 ? "(not sent yet)" : arrivals.map(({ sessionID }) => sessionID).join(", ")
-  const at = createdAt.slice(0, 16).replace("T", " ")
-  return [at, `${from} → ${to}`, ...(taskID === undefined ? [] : [taskID]), goal.replaceAll(/\s+/g, " ")].join("  ")
-}
-
 /** Longer than any real chain; it ends a cycle in damaged data. */
 const MAX_STEPS = 64
 

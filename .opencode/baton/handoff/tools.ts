@@ -4,9 +4,9 @@ import type { Log } from "../host/log.ts"
 import { disableTools, noteTextOf } from "../host/messages.ts"
 import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { brokenPromptNotice, type Notices } from "../host/tui.ts"
+import type { Notices } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
-import { isBroken, openPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
+import { brokenPromptNotice, isBroken, openPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
 import type { HandoffFeature } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
 
@@ -77,7 +77,8 @@ $ARGUMENTS
 Now call the tool handoff_session with \`prompt\` and \`files\`, at once. Then tell the user what it said and end your turn.
 `
 
-const OWN_TITLE = /^(?:# )?Hand this work over to a new session\b/
+/** Of the template, and of an answer to /task. */
+const OWN_TITLE = /^(?:(?:# )?Hand this work over to a new session\b|\/task\n)/
 
 /** Tells whether a user's message is our command's template, filled in; after an edit it is told by the newest text. */
 export const isOwnCommand = (prompts: Pick<PromptFiles, "read">): ((text: string) => boolean) => {

@@ -1,5 +1,8 @@
+import { existsSync } from "node:fs"
+import { join, resolve } from "node:path"
 import { stripVTControlCharacters } from "node:util"
-import { describeError } from "./log.ts"
+import { describeError, errorCode } from "./log.ts"
+import { isFolder, nearestProject } from "./project.ts"
 import { findForeign, HOW_TO_TRUST } from "./state-mark.ts"
 
 const USAGE_EXIT_CODE = 2
@@ -38,6 +41,35 @@ const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): voi
   process.exitCode = exitCode
 }
 
+/**
+ * Finds the project of a command: DIR, or the nearest one from the user's folder upwards.
+ *
+ * @throws Error for the user where there is no project
+ */
+export const chooseProject = (directory: string | undefined, here: string): string => {
+  const root = directory === undefined ? nearestProject(here) : resolve(here, directory)
+  if (!isFolder(root)) throw new Error(`expected a project folder, received '${directory ?? root}', which is not there`)
+  if (existsSync(join(root, ".opencode"))) return root
+  throw new Error(`there is no Baton project in '${root}': expected a folder with .opencode`)
+}
+
+/** A moment for people, in the machine's time zone: `2026-01-31 12:00`. @param iso ISO 8601 */
+export const localMinute = (iso: string): string => {
+  const at = new Date(iso)
+  if (Number.isNaN(at.getTime())) return iso
+  const two = (value: number): string => String(value).padStart(2, "0")
+  const day = [String(at.getFullYear()), two(at.getMonth() + 1), two(at.getDate())].join("-")
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`
+}
+
+/** The words for the user; Node's own of an unknown option speak of its parser. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return describeError(error)
+  const [, option] =
+    errorCode(error) === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? (/'(-[^']*)'/.exec(error.message) ?? []) : []
+  return option === undefined ? error.message : `unknown option ${option}`
+}
+
 type Command<Request> = {
   /** The subcommand, typed after `baton`. */
   readonly name: string
@@ -59,8 +91,11 @@ export const runCommand = async <Request>({ name, parse, projectOf, run }: Comma
   try {
     request = parse(args, here)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : describeError(error)
-    return finish(process.stderr, printable(`${name}: ${reason}\nTry: baton ${name} --help\n`), USAGE_EXIT_CODE)
+    return finish(
+      process.stderr,
+      printable(`${name}: ${reasonOf(error)}\nTry: baton ${name} --help\n`),
+      USAGE_EXIT_CODE,
+    )
   }
   const project = projectOf?.(request)
   const reason = project === undefined ? undefined : findForeign(project)

@@ -34,6 +34,8 @@ export type Settings = {
   }
   /** `exclusive`: another session's claim on the task refuses changes to files. `off`: sessions claim nothing. */
   readonly claims: "shared" | "exclusive" | "off"
+  /** Makes a task of the first message of a session that has none. */
+  readonly autoTask: boolean
   /** The notices that Baton shows in the TUI. */
   readonly notices: "all" | "problems" | "none"
 }
@@ -72,6 +74,7 @@ export const settingsSchema = (z: Zod): ZodType<Settings> =>
         project: z.string().min(1).optional().describe("The ledger's name of the project, for folders that share it"),
       })
       .prefault({}),
+    autoTask: z.boolean().default(false).describe("Whether a session's first message becomes its task"),
     notices: z.enum(["all", "problems", "none"]).default("all").describe("Which notices Baton shows in the TUI"),
     claims: z
       .enum(["shared", "exclusive", "off"])
@@ -84,6 +87,7 @@ export const DEFAULT_SETTINGS: Settings = {
   liveState: { enabled: true },
   learning: { enabled: true },
   claims: "shared",
+  autoTask: false,
   notices: "all",
 }
 

@@ -64,14 +64,6 @@ export type Notice = {
   readonly isProblem?: boolean
 }
 
-/** Says that the built-in text is used in place of a prompt file. */
-export const brokenPromptNotice = ({ path, reason }: { path: string; reason: string }): Notice => ({
-  key: `broken ${path}`,
-  title: "built-in prompt used",
-  message: `${path}: ${reason}`,
-  isProblem: true,
-})
-
 /** Shows notices in the TUI, one after the other, as the setting `notices` has it. Never throws, and is not waited for. */
 export type Notices = (notice: Notice) => void
 

@@ -5,10 +5,10 @@
 
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, print, printJSON, runCommand } from "../host/cli.ts"
+import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../host/cli.ts"
 import type { Log } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { isFolder, nearestProject } from "../host/project.ts"
+import { isFolder } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "../ledger/client.ts"
@@ -120,14 +120,16 @@ const renderWhole = (learning: ReportedLearning): string => {
     ...line("Type", type),
     ...line("Status", status),
     ...line("Said", `${origin.times}×`),
-    ...origin.sources.map(({ at, sessionID, taskID }) => `  ${at} in ${sessionID}${taskID ? ` on ${taskID}` : ""}`),
+    ...origin.sources.map(
+      ({ at, sessionID, taskID }) => `  ${localMinute(at)} in ${sessionID}${taskID ? ` on ${taskID}` : ""}`,
+    ),
     ...line("Answered", origin.answered),
     ...line("Confirmed", origin.confirmed ? "yes: the agent changed its work, unopposed" : "no"),
     ...line("Files", files.join(", ")),
     ...line("Forgotten", origin.forgotten),
     ...line("Replaced", origin.superseded),
     ...line("Used", `${used.length}×`),
-    ...used.map(({ at, sessionID }) => `  ${at} in ${sessionID}`),
+    ...used.map(({ at, sessionID }) => `  ${localMinute(at)} in ${sessionID}`),
   ].join("\n")
 }
 
@@ -212,7 +214,7 @@ const show = (request: Listing, project: LearningProject, all: readonly Reported
 
 const parse = (args: readonly string[], here: string): Request & { root: string } => {
   const request = readArguments(args, here)
-  return { ...request, root: request.directory === undefined ? nearestProject(here) : resolve(here, request.directory) }
+  return { ...request, root: chooseProject(request.directory, here) }
 }
 
 const run = async (request: ReturnType<typeof parse>): Promise<number> => {

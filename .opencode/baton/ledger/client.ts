@@ -1,7 +1,7 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
-import { TextTooLongError, textLimit, toArgument, truncateBytes } from "./description.ts"
+import { TextTooLongError, takeBytes, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
   type CallOptions,
   type ClaimLedger,
@@ -13,6 +13,7 @@ import {
   parseTaskJson,
   parseTaskList,
   type TaskClaim,
+  type TaskSummary,
 } from "./ledger.ts"
 import { complaint, isUnknownTask, ownRuntime } from "./locate.ts"
 import { createLedgerRunner, type LedgerAnswer, type LedgerRunner, type RunnerDeps } from "./runner.ts"
@@ -121,6 +122,20 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     return { kind: answer.exitCode >= FIRST_SIGNAL_EXIT_CODE ? "unavailable" : "refused", reason }
   }
 
+  const readList = async (
+    args: readonly string[],
+    { deadlineMs = READ_DEADLINE_MS }: CallOptions = {},
+  ): Promise<readonly TaskSummary[] | undefined> => {
+    const answer = await runner.run(args, deadlineMs)
+    try {
+      if (answer.kind === "exited" && answer.exitCode === 0) return parseTaskList(answer.stdout)
+      log.warn("the tasks could not be listed", { reason: reasonOf(answer) })
+    } catch (error) {
+      log.warn("the list of tasks is unreadable", { error: describeError(error) })
+    }
+    return undefined
+  }
+
   const shorten: Ledger["shorten"] = async (id, text, room = 0) => {
     const fitted = truncateBytes(id, text, maxTextBytes - room)
     if (fitted.kind === "whole") return fitted.text
@@ -170,20 +185,17 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         return { kind: "unavailable", reason, answered: true }
       }
     },
-    listTasks: async ({ deadlineMs = READ_DEADLINE_MS } = {}) => {
-      const answer = await runner.run(["list", "--json"], deadlineMs)
-      const reason = answer.kind === "unavailable" ? answer.reason : `prog list exited with ${answer.exitCode}`
-      if (answer.kind !== "unavailable" && answer.exitCode === 0) {
-        try {
-          return parseTaskList(answer.stdout)
-        } catch (error) {
-          log.warn("the list of tasks is unreadable", { error: describeError(error) })
-          return undefined
-        }
-      }
-      log.warn("the tasks could not be listed", { reason })
-      return undefined
+    listTasks: (options) => readList(["list", "--json"], options),
+    readyTasks: (project, options) => readList(["ready", "-p", project, "--json"], options),
+    addTask: async ({ project, title, description }, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
+      // prog takes words that begin with a dash as flags.
+      const words = toArgument(title).replaceAll(/\s+/g, " ").trim()
+      const text = takeBytes(toArgument(description), maxTextBytes)
+      const answer = await runner.run(["add", "-p", project, "--desc", text, "--", words], deadlineMs)
+      const id = answer.kind === "exited" && answer.exitCode === 0 ? answer.stdout.trim() : undefined
+      return id ? { kind: "added", id } : { kind: "failed", reason: reasonOf(answer) }
     },
+    finishTask: (id, { deadlineMs } = {}) => write(["done", "--", id], deadlineMs),
     appendLog: async (id, message, { deadlineMs } = {}) => {
       try {
         return await write(["log", "--", id, await shorten(id, message)], deadlineMs)

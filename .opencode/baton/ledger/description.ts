@@ -15,7 +15,7 @@ export class TextTooLongError extends Error {
 export const toArgument = (text: string): string => Buffer.from(text.replaceAll("\0", "\u2400")).toString()
 
 /** The first bytes of a text, without cutting a character. */
-const takeBytes = (text: string, bytes: number): string => {
+export const takeBytes = (text: string, bytes: number): string => {
   const buffer = Buffer.from(text)
   let end = Math.max(0, bytes)
   // 10xxxxxx is inside a character.

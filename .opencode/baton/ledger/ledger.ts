@@ -108,6 +108,10 @@ export type LearningLedger = {
   retireLearning(id: string, reason: string): Promise<LedgerWrite>
 }
 
+export type TaskAdded =
+  | { readonly kind: "added"; readonly id: string }
+  | { readonly kind: "failed"; readonly reason: string }
+
 /** The ledger of one directory. No call throws; every call has a deadline; one program runs at a time. */
 export type Ledger = LearningLedger &
   ClaimLedger & {
@@ -115,6 +119,12 @@ export type Ledger = LearningLedger &
     readTask(id: string, options?: CallOptions & { readonly withClaim?: boolean }): Promise<TaskRead>
     /** All tasks and epics of the database; undefined when they cannot be read. Default deadline 2 s. */
     listTasks(options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
+    /** Tasks of a project, or of all, with nothing left to wait for; undefined when they cannot be read. Default deadline 2 s. */
+    readyTasks(project: string, options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
+    /** Adds an open task. @param description cut to what the program can receive */
+    addTask(task: { project: string; title: string; description: string }, options?: CallOptions): Promise<TaskAdded>
+    /** Sets a task to done. Default deadline 5 s. */
+    finishTask(id: string, options?: CallOptions): Promise<LedgerWrite>
     /** Appends one log entry. Default deadline 5 s. */
     appendLog(id: string, message: string, options?: CallOptions): Promise<LedgerWrite>
     /** Replaces the whole description. Default deadline 5 s. Callers merge first: see description.ts. */
@@ -198,14 +208,14 @@ export const parseTaskJson = (json: string): LedgerTask => {
 }
 
 /**
- * Parses the output of `prog list --json` (prog v0.17.0).
+ * Parses the output of `prog list --json` or `prog ready --json` (prog v0.17.0), of which the second has no status.
  *
  * @throws SyntaxError or TypeError when it is not a list of tasks
  */
 export const parseTaskList = (json: string): readonly TaskSummary[] =>
   toList(JSON.parse(json), "a list of tasks").map((each) => {
     const task = toRecord(each, "a task")
-    return { id: textAt(task, "id"), title: textAt(task, "title"), status: textAt(task, "status") }
+    return { id: textAt(task, "id"), title: textAt(task, "title"), status: optionalTextAt(task, "status") ?? "open" }
   })
 
 /** A learning from `prog context --json`. */
@@ -227,6 +237,9 @@ export type LedgerLearning = {
  * @throws SyntaxError or zod's error when it is not a list of learnings
  */
 export const parseLearningsJson = async (json: string): Promise<LedgerLearning[]> => {
+  const printed: unknown = JSON.parse(json)
+  // Right after an installation zod is not there yet.
+  if (Array.isArray(printed) && printed.length === 0) return []
   const z = await loadZod()
   const texts = z.array(z.string()).nullish()
   const schema = z.array(
@@ -240,7 +253,7 @@ export const parseLearningsJson = async (json: string): Promise<LedgerLearning[]
       status: z.string(),
     }),
   )
-  return schema.parse(JSON.parse(json)).map(({ id, summary, detail, concepts, files, created_at, status }) => ({
+  return schema.parse(printed).map(({ id, summary, detail, concepts, files, created_at, status }) => ({
     id,
     summary,
     detail: detail ?? "",

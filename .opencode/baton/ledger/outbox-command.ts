@@ -5,11 +5,11 @@
 import { basename, resolve } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { complain, print, printableLine, printJSON, runCommand } from "../host/cli.ts"
+import { chooseProject, complain, localMinute, print, printableLine, printJSON, runCommand } from "../host/cli.ts"
 import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log, SILENT, truncate } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
-import { isFolder, nearestProject } from "../host/project.ts"
+import { isFolder } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "./client.ts"
 import { createOutbox } from "./outbox.ts"
@@ -42,7 +42,7 @@ const parse = (args: readonly string[], here: string): Request => {
   })
   const last = positionals.at(-1)
   const folder = last !== undefined && isFolder(resolve(here, last)) ? resolve(here, last) : undefined
-  const root = folder ?? nearestProject(here)
+  const root = chooseProject(folder, here)
   const [action = "list", ...names] = folder === undefined ? positionals : positionals.slice(0, -1)
   const common = { root, json: values.json }
   switch (action) {
@@ -103,12 +103,10 @@ const textOf = (entry: OutboxEntry): string => {
 
 const firstLine = (entry: OutboxEntry): string => textOf(entry).trim().split("\n")[0] ?? ""
 
-const minute = (at: string): string => at.slice(0, 16).replace("T", " ")
-
 const renderListed = ({ id, state, reason = "", parkedAt, createdAt, entry, attemptedAt }: Reported): string => {
-  const record = entry && createdAt ? [minute(createdAt), describeEntry(entry), firstLine(entry)] : []
-  const since = parkedAt ? ` since ${minute(parkedAt)}` : ""
-  const tried = attemptedAt ? ` (last attempt ${minute(attemptedAt)})` : ""
+  const record = entry && createdAt ? [localMinute(createdAt), describeEntry(entry), firstLine(entry)] : []
+  const since = parkedAt ? ` since ${localMinute(parkedAt)}` : ""
+  const tried = attemptedAt ? ` (last attempt ${localMinute(attemptedAt)})` : ""
   return [[id, ...record].map(plain).join("  "), `  ${state}${since}${tried}: ${plain(reason)}`].join("\n")
 }
 

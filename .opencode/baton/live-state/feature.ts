@@ -89,10 +89,11 @@ export const createLiveStateFeature = (
     const session =
       c2c.kind === "session" ? open?.({ c2c, input, services: loaded, environment: process.env, root, log }) : undefined
     running = { publisher, writer, heartbeat, c2c: session }
-    tasks.onTask(({ sessionID, taskID, role }) =>
-      enqueue("a task was not published", { sessionID }, () =>
-        take({ kind: "session", sessionID, seen: { kind: "task-bound", task: { id: taskID, role } } }, now()),
-      ),
+    tasks.onTask(({ sessionID, taskID, role, isOff }) =>
+      enqueue("a task was not published", { sessionID }, () => {
+        const task = isOff ? null : { id: taskID, role }
+        return take({ kind: "session", sessionID, seen: { kind: "task-bound", task } }, now())
+      }),
     )
     log.info("live state is published", { writer: chosen.kind === "foreign" ? chosen.argv[0] : "own", strict })
   }

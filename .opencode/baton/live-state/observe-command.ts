@@ -2,11 +2,8 @@
  * `baton observe`. On a terminal it redraws every second until q or Ctrl-C; elsewhere it prints once. With --web it serves a page
  * until it is stopped. Exits with 0, with 1 when the page's port is not available, with 2 for a wrong command line.
  */
-import { existsSync } from "node:fs"
-import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, printJSON, runCommand } from "../host/cli.ts"
-import { nearestProject } from "../host/project.ts"
+import { chooseProject, complain, printJSON, runCommand } from "../host/cli.ts"
 import { createObserver } from "./observe/observer.ts"
 import { createPaint, DEFAULT_WIDTH, renderObservation, watchInTerminal } from "./observe/terminal.ts"
 
@@ -42,9 +39,8 @@ const parse = (args: readonly string[], here: string) => {
     port: { type: "string" },
   } as const
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-  const roots = positionals.length === 0 ? [nearestProject(here)] : positionals.map((folder) => resolve(here, folder))
-  const missing = roots.find((root) => !existsSync(root))
-  if (missing !== undefined) throw new Error(`expected a project folder, received '${missing}', which is not there`)
+  const folders = positionals.length === 0 ? [undefined] : positionals
+  const roots = folders.map((folder) => chooseProject(folder, here))
   return { roots, json: values.json, webPort: readWebPort(values) }
 }
 

@@ -1,9 +1,9 @@
 /** `baton state`. Exits with 0, with 1 when the folder cannot be read, with 2 for a wrong command line. */
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, print, printJSON, runCommand } from "../host/cli.ts"
+import { chooseProject, complain, print, printJSON, runCommand } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
-import { nearestProject } from "../host/project.ts"
+import { isFolder } from "../host/project.ts"
 import { listStates, pruneStates } from "./observe/state-files.ts"
 import { renderState } from "./observe/view.ts"
 import { liveFolder } from "./statefile.ts"
@@ -13,10 +13,13 @@ const FAILED_EXIT_CODE = 1
 const parse = (args: readonly string[], here: string) => {
   const options = { json: { type: "boolean", default: false } } as const
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
-  const [action = "list", directory, ...rest] = positionals
+  const [first = "list"] = positionals
+  // A folder alone means `list`.
+  const isAction = first === "list" || first === "prune" || !isFolder(resolve(here, first))
+  const [action = "list", directory, ...rest] = isAction ? positionals : ["list", ...positionals]
   if (action !== "list" && action !== "prune") throw new Error(`expected list or prune, received '${action}'`)
   if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
-  return { action, json: values.json, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+  return { action, json: values.json, root: chooseProject(directory, here) }
 }
 
 const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<number> => {

@@ -110,7 +110,7 @@ export const ROLES = ["worker", "planner"] as const
 
 export type Role = (typeof ROLES)[number]
 
-const DEFAULT_ROLE: Role = "worker"
+export const DEFAULT_ROLE: Role = "worker"
 
 /** `# Planner` or `# Planner Agent` and nothing else: `# Planner for the release` is the title of a document. */
 const ROLE_HEADING = /^#[ \t]+(Worker|Planner)(?:[ \t]+[Aa]gent)?(?:[ \t]+#+)?$/

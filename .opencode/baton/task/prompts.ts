@@ -1,5 +1,6 @@
 import { errorCode } from "../host/log.ts"
 import { bundlePrompts, hasBundle } from "../host/project.ts"
+import type { Notice } from "../host/tui.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
 import { type Role, splitLines } from "./parse.ts"
 
@@ -78,6 +79,14 @@ const refuse = (path: string, error: unknown): PromptFile => ({
 /** Tells a file that was meant to be used from one that is not there. */
 export const isBroken = (file: PromptFile): file is Extract<PromptFile, { kind: "unusable" }> =>
   file.kind === "unusable" && file.reason !== ABSENT
+
+/** Says that the built-in text is used in place of a prompt file. */
+export const brokenPromptNotice = ({ path, reason }: { path: string; reason: string }): Notice => ({
+  key: `broken ${path}`,
+  title: "built-in prompt used",
+  message: `${path}: ${reason}`,
+  isProblem: true,
+})
 
 /** Selects which of two files without a prompt of Baton's to report: a broken one, then one of the project. */
 const worthTelling = (first: PromptFile, second: PromptFile): PromptFile => {

@@ -6,6 +6,7 @@ import type { Sessions } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { searchHistory } from "./history.ts"
 import {
+  DEFAULT_ROLE,
   extractBrief,
   type NaturalTask,
   type ParsedTask,
@@ -30,6 +31,8 @@ export type SessionTask = {
   origin: BindingOrigin
   /** ISO 8601, UTC. */
   boundAt: string
+  /** The user took the task off the session; an earlier message that names it no longer counts. */
+  isOff?: boolean | undefined
 }
 
 /** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
@@ -46,6 +49,7 @@ const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
     brief: z.string(),
     origin: z.enum(["message", "parent", "history"]),
     boundAt: z.string(),
+    isOff: z.boolean().optional(),
   })
 
 /** The bindings of a project's sessions, under `.opencode/state/tasks`, shared by all features. */
@@ -59,6 +63,10 @@ export type TaskRegistry = {
    * up in the ledger first.
    */
   userMessage(sessionID: string, text: string): Promise<void>
+  /** Gives a session a task that its message does not name. Resolves when the binding is stored. */
+  bindTo(sessionID: string, taskID: string, text: string): Promise<void>
+  /** Takes its task off a session until a message names one. @returns the task that it had */
+  unbind(sessionID: string): Promise<SessionTask | undefined>
   /** Adds the user's request from an earlier session on the same task to the brief, unless it is there. */
   addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
   sessionCreated(sessionID: string, parentID: string | undefined): void
@@ -66,7 +74,7 @@ export type TaskRegistry = {
   find(sessionID: string): Promise<SessionTask | undefined>
   /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
   owner(binding: SessionTask): Promise<SessionTask | undefined>
-  /** Calls the listener with each session's binding when it becomes known, and with those known already. */
+  /** Calls the listener with each session's binding when it becomes known or ends (`isOff`), and with those known already. */
   onTask(listener: (binding: SessionTask) => void): void
   /** The binding, if it is in memory. */
   cached(sessionID: string): SessionTask | undefined
@@ -95,7 +103,7 @@ const MAX_ANCESTORS = 16
 
 /** Cached data of one session; all of it can be found again. */
 type Entry = {
-  binding?: SessionTask
+  binding?: SessionTask | undefined
   /** Everything was read without finding a task. */
   hasNoTask?: true
   /** null: a root session. */
@@ -129,11 +137,15 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     for (const listener of listeners) listener(binding)
   }
 
+  const write = async (session: Entry, binding: SessionTask): Promise<void> => {
+    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
+    await session.storing
+  }
+
   const keep = async (binding: SessionTask): Promise<void> => {
     const session = entryOf(binding.sessionID)
     remember(session, binding)
-    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
-    await session.storing
+    await write(session, binding)
   }
 
   const bind = async (
@@ -204,8 +216,15 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return { kind: "nothing", isCertain: search.isComplete }
   }
 
-  const findStored = async (sessionID: string): Promise<SessionTask | undefined> => {
+  const readStored = async (sessionID: string): Promise<SessionTask | undefined> => {
     const stored = await store.read(sessionID)
+    if (!stored?.isOff) return stored
+    entryOf(sessionID).hasNoTask = true
+    return undefined
+  }
+
+  const findStored = async (sessionID: string): Promise<SessionTask | undefined> => {
+    const stored = await readStored(sessionID)
     if (stored) log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
     return stored
   }
@@ -232,6 +251,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const search = async (sessionID: string): Promise<Found> => {
     const stored = await findStored(sessionID)
     if (stored) return { kind: "stored", binding: stored }
+    if (entryOf(sessionID).hasNoTask) return { kind: "nothing", isCertain: true }
     const { binding, isCertain } = await findInherited(sessionID)
     if (binding) {
       const task = { ...binding, hasRoleHeading: false }
@@ -279,7 +299,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   const confirm = async (sessionID: string, natural: NaturalTask): Promise<ParsedTask | undefined> => {
     const { taskID, isBare } = natural
-    const before = entryOf(sessionID).binding ?? (await store.read(sessionID))
+    const before = entryOf(sessionID).binding ?? (await readStored(sessionID))
     if (before?.taskID === taskID && before.origin !== "parent") return natural
     if (isBare && before && (await lookUp(before.taskID)).kind !== "unknown") {
       log.debug("an id alone may answer a question: the session keeps its task", { sessionID, taskID: before.taskID })
@@ -305,7 +325,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         // In the background: a search may read a long history, and the user's message must not wait for it.
         return void find(sessionID)
       }
-      const before = session.binding ?? (await store.read(sessionID))
+      const before = session.binding ?? (await readStored(sessionID))
       const isSame =
         before?.taskID === task.taskID &&
         before.origin !== "parent" &&
@@ -313,6 +333,21 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
       if (isSame) remember(session, before)
       else await bind(sessionID, task, text, "message", before)
+    },
+    bindTo: async (sessionID, taskID, text) => {
+      const task = { taskID, role: DEFAULT_ROLE, hasRoleHeading: false }
+      await bind(sessionID, task, text, "message", entryOf(sessionID).binding)
+    },
+    unbind: async (sessionID) => {
+      const binding = await find(sessionID)
+      if (!binding) return undefined
+      const session = entryOf(sessionID)
+      const ended = { ...binding, isOff: true }
+      Object.assign(session, { binding: undefined, hasNoTask: true })
+      for (const listener of listeners) listener(ended)
+      await write(session, ended)
+      log.info("session has no task any more", { sessionID, taskID: binding.taskID })
+      return binding
     },
     addToBrief: async (sessionID, taskID, text) => {
       const { binding } = entryOf(sessionID)

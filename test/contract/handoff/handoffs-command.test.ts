@@ -28,11 +28,11 @@ describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
     mkdirSync(folder, { recursive: true })
     const all = [record("1", "ses_A", ["ses_B"]), record("2", "ses_B", ["ses_C"]), record("3", "ses_X", [])]
     for (const each of all) writeFileSync(join(folder, `handoff-${each.id}.json`), JSON.stringify(each))
-    const first = "2026-01-01 10:20  ses_A → ses_B  ts-b54507  goal 1\n"
-    const second = "2026-01-01 10:20  ses_B → ses_C  ts-b54507  goal 2\n"
+    const first = "2026-01-01 10:20  1  ses_A → ses_B  ts-b54507  goal 1\n"
+    const second = "2026-01-01 10:20  2  ses_B → ses_C  ts-b54507  goal 2\n"
     const listed = handoffs()
     expect([listed.status, listed.stderr]).toEqual([0, ""])
-    expect(listed.stdout).toBe(`${first}${second}2026-01-01 10:20  ses_X → (not sent yet)  ts-b54507  goal 3\n`)
+    expect(listed.stdout).toBe(`${first}${second}2026-01-01 10:20  3  ses_X → (not sent yet)  ts-b54507  goal 3\n`)
     for (const end of ["ses_A", "ses_C"]) expect(handoffs("--session", end).stdout).toBe(first + second)
     expect(JSON.parse(handoffs("--json", "--session", "ses_X").stdout)).toEqual([all[2]])
     expect(handoffs("--draft", "2").stdout).toBe("draft 2\n")

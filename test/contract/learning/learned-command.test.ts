@@ -41,9 +41,9 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(learned(project).stdout, "a folder alone is listed").toBe(learned("list", project).stdout)
     expect(learned(`../${basename(project)}`).stdout, "a relative one, too").toBe(learned("list", project).stdout)
     const shown = learned("show", id).stdout
-    expect(shown).toContain("2026-11-20T10:00:00.000Z in ses_A")
+    expect(shown).toContain("2026-11-20 10:00 in ses_A")
     expect(shown).toContain("Answered:   ran make")
-    expect(shown).toContain("2026-11-21T10:00:00.000Z in ses_B")
+    expect(shown).toContain("2026-11-21 10:00 in ses_B")
     const entry = { id, type: "correction", used: [{ sessionID: "ses_B" }] }
     expect(JSON.parse(learned("--json").stdout)).toMatchObject([entry])
 

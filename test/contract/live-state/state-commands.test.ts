@@ -56,8 +56,8 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     writeFileSync(join(folder, "junk.json"), "{")
     mkdirSync(join(folder, "folder.json"))
     expect(baton("state").stdout).toBe(
-      "gone   2026-01-01 00:00:00  a  no session\n" +
-        "alive  2026-01-01 00:00:01  b  ses_1  ts-b54507  asks permission: bash\n",
+      "gone   2026-01-01 00:00  a  no session\n" +
+        "alive  2026-01-01 00:00  b  ses_1  ts-b54507  asks permission: bash\n",
     )
     expect(baton("state").stderr).toMatch(/^state: left out: .*folder\.json: .*\n$/)
     expect(baton("observe")).toMatchObject({ status: 0, stderr: expect.stringContaining("folder.json") })

@@ -117,8 +117,20 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(passes("--since", "yesterday").stderr).toContain("or 30m, 12h or 7d, received 'yesterday'")
     expect(passes("a", "b").stderr).toContain("expected one project folder, received 2")
     expect(passes("restore").stderr).toContain("expected a pass to restore")
+    expect(passes("apply").stderr).toContain("expected a pass to apply: baton passes apply ID")
+    expect(passes("show", "x", "--file", "a").stderr).toContain("expected --file with apply or reject alone")
+    expect(passes("reject", "x", "--merge").stderr).toContain("with apply alone")
     expect(passes("restore", "x", "--agent", "y").stderr).toContain("with restore")
     expect(passes("--help").stdout).toMatch(/^Usage: baton passes/)
+  })
+
+  test(promised("pass-over.A12", "tells of a pass that is not there, and exits with 1"), () => {
+    const { passes } = setUp()
+    for (const action of ["show", "diff", "apply", "reject"]) {
+      const refused = passes(action, "pass_20260101102030000_none")
+      expect([refused.status, refused.stdout]).toEqual([1, ""])
+      expect(refused.stderr).toMatch(/^passes: There is no pass pass_20260101102030000_none here/)
+    }
   })
 
   test(promised("pass-over.B3", "refuses to restore a pass that is not there, and says so"), () => {

@@ -10,7 +10,7 @@ import { testRandom } from "../../support/test-random.ts"
 
 const FIXTURE = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
 const COUNT = 60
-const STEPS = ["started", "begun", "entered", "edited", "withheld"] as const
+const STEPS = ["started", "created", "ready", "edited", "collected"] as const
 
 const files = Object.fromEntries(Array.from({ length: COUNT }, (_, at) => [`src/${at % 7}/f${at}.txt`, `line ${at}\n`]))
 /** Changes every file, deletes some, and adds some. */
@@ -55,12 +55,12 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
     const whole = withoutGit(createPassProject({ files: edited }))
     const random = testRandom()
     for (let round = 0; round < runs(2); round++) {
-      const step = (round % 2 === 1 && STEPS[Math.floor(random() * STEPS.length)]) || "withheld"
+      const step = (round % 2 === 1 && STEPS[Math.floor(random() * STEPS.length)]) || "collected"
       const project = createPassProject({ files })
       const before = withoutGit(project)
       const child = startPass(binary, project.root, "p1")
       // A random moment after that step; applying, after the last step, takes the longest.
-      const moment = random() * (step === "withheld" ? 250 : 60)
+      const moment = random() * (step === "collected" ? 250 : 60)
       const steps = await follow(child, (each) => {
         if (each === step) setTimeout(() => child.kill("SIGKILL"), moment)
       })
@@ -73,7 +73,7 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
       const now = withoutGit(project)
       const isApplied = Object.keys(now).some((path) => path.startsWith("added/"))
       expect(now, said).toEqual(isApplied ? whole : before)
-      if (["withheld", "edited"].includes(step) && !isApplied) {
+      if (["collected", "edited"].includes(step) && !isApplied) {
         expect(succeed(await project.passes.apply("p1")).complete, said).toBe(true)
         expect(withoutGit(project), said).toEqual(whole)
       }

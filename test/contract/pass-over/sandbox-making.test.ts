@@ -14,13 +14,13 @@ const CAN_MODIFY = { canModify: true }
 const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", idOf("p1"), ...path)
 
 describe("the sandbox of a pass is made while its child is asked for its first step", () => {
-  test(promised("pass-over.B2", "whoever enters finds all of it"), async () => {
+  test(promised("pass-over.B2", "a tool that is let in finds all of it"), async () => {
     const { root, passes } = createPassProject()
-    const begun = succeed(await passes.create("p1", CAN_MODIFY))
+    const made = succeed(await passes.create("p1", CAN_MODIFY))
     expect(await passes.ready("p1")).toBeUndefined()
-    expect(await begun.ready).toBeUndefined()
+    expect(await made.ready).toBeUndefined()
     for (const path of ["a.txt", "src/b.txt", ".git/HEAD"])
-      expect(existsSync(join(begun.sandbox ?? "", path))).toBe(true)
+      expect(existsSync(join(made.sandbox ?? "", path))).toBe(true)
     expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
   })
 
@@ -28,7 +28,7 @@ describe("the sandbox of a pass is made while its child is asked for its first s
     ["at once", false],
     ["when it was made to its end", true],
   ])(
-    promised("pass-over.B2", "where nobody entered nothing has changed, and nothing of it stays, %s"),
+    promised("pass-over.B2", "where no tool was let in nothing has changed, and nothing of it stays, %s"),
     async (_, isMade) => {
       const { root, passes, connect } = createPassProject()
       const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
@@ -41,30 +41,30 @@ describe("the sandbox of a pass is made while its child is asked for its first s
 
   test(promised("pass-over.B1", "what was changed before it was made is in no result"), async () => {
     const { root, passes } = createPassProject()
-    const begun = succeed(await passes.create("p1", CAN_MODIFY))
-    const entered = passes.ready("p1")
+    const made = succeed(await passes.create("p1", CAN_MODIFY))
+    const opened = passes.ready("p1")
     writeFiles(root, { "a.txt": "the user's\n" })
-    await entered
-    writeFiles(begun.sandbox ?? "", { "src/b.txt": "the child's\n" })
+    await opened
+    writeFiles(made.sandbox ?? "", { "src/b.txt": "the child's\n" })
     const { modifications } = succeed(await passes.collect("p1"))
     expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
   })
 
   test(
-    promised("pass-over.B3", "where it cannot be made, whoever enters is told, and nothing of it stays"),
+    promised("pass-over.B3", "where it cannot be made, a tool that is let in is told, and nothing of it stays"),
     async () => {
       const { root, passes, connect } = createPassProject()
       mkdirSync(stateOf(root), { recursive: true })
       // A file at the path of the sandbox.
       writeFiles(stateOf(root), { copy: "in the way" })
-      const begun = succeed(await passes.create("p1", CAN_MODIFY))
+      const made = succeed(await passes.create("p1", CAN_MODIFY))
       const refusal = {
         kind: "refused",
         code: "failed",
         reason: expect.stringContaining("copying the files of pass"),
       }
       expect(await passes.ready("p1")).toMatchObject(refusal)
-      expect(await begun.ready).toMatchObject(refusal)
+      expect(await made.ready).toMatchObject(refusal)
       expect(await connect().pending()).toEqual([])
       expect(succeed(await connect().create("p1", CAN_MODIFY)).kind).toBe("created")
     },
@@ -114,8 +114,8 @@ describe("the sandbox of a pass that is over", () => {
       const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
       await ready
       const folder = passFolder(createStateFolder(root), idOf("p1"))
-      rmSync(folder?.base ?? "")
-      rmSync(folder?.sandbox ?? "", { recursive: true })
+      rmSync(folder.base)
+      rmSync(folder.sandbox, { recursive: true })
       const recovered = ["removed a sandbox that was never finished"]
       rmSync(stateOf(root, "work.lock"))
       expect(await connect().collect("p1")).toMatchObject({ kind: "changes", modifications: [], recovered })

@@ -82,10 +82,10 @@ describe("the sandbox of a pass", () => {
   test("works in the same folder of the sandbox when OpenCode works in a folder of a repository", async () => {
     const { root, connect } = createPassProject()
     const passes = connect(join(root, "src"))
-    const begun = succeed(await passes.create("p1", { canModify: true }))
+    const made = succeed(await passes.create("p1", { canModify: true }))
     expect(await passes.ready("p1")).toBeUndefined()
-    expect(begun.directory).toBe(join(begun.sandbox ?? "", "src"))
-    writeFiles(begun.sandbox ?? "", { "src/b.txt": "x", "a.txt": "y" })
+    expect(made.directory).toBe(join(made.sandbox ?? "", "src"))
+    writeFiles(made.sandbox ?? "", { "src/b.txt": "x", "a.txt": "y" })
     expect(summary(succeed(await passes.collect("p1")))).toEqual({ "a.txt": "modified", "src/b.txt": "modified" })
   })
 

@@ -326,6 +326,7 @@ describe("passes that an earlier version stored", () => {
       const { skipped, modifications } = succeed(await passes.collect("p1"))
       expect(modifications).toEqual([])
       expect(skipped[0]?.reason).toContain(stateOf(root, "copy"))
+      expect(await passes.pending()).toEqual([])
       expect(readIn(stateOf(root, "copy"), "a.txt")).toBe("the child's\n")
       expect(projectTree(root)).toEqual(before)
     },

@@ -35,6 +35,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("Go on.", first)
     await countOf(toasts, 3)
     await task.restart()
+    // Events are those of an instance, which begins with a request.
+    await task.say("Hello.")
     const again = await collectToasts(task)
     await task.say("Go on.", first)
     await task.say(`Task: ${taskID}`)

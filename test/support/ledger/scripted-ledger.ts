@@ -49,6 +49,18 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       const found: LedgerTask = { id, title: id, status: "open", type: "task", project: "p", ...task, logs }
       return { kind: "found", task: found }
     },
+    readyTasks: async () => [...tasks.keys()].map((id) => ({ id, title: id, status: "open" })),
+    addTask: async ({ title, description }) => {
+      calls.push(`add ${title}`)
+      if (!script.readable) return { kind: "failed", reason: "scripted" }
+      const id = `ts-add00${tasks.size}`
+      tasks.set(id, { description, messages: [] })
+      return { kind: "added", id }
+    },
+    finishTask: (id) => {
+      calls.push(`done ${id}`)
+      return write(id, "done", () => {})
+    },
     listTasks: async () => [...tasks.keys()].map((id) => ({ id, title: id, status: "open" })),
     appendLog: (id, message) => {
       calls.push(`log ${id} ${message}`)

@@ -81,3 +81,21 @@ test(promised(["task.B2", "start.A5"], "the task is on disk before OpenCode make
   await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
   expect(readFileSync(join(state, "tasks", "ses_1.json"), "utf8")).toContain("ts-b54507")
 })
+
+test(promised("task.D1", "a command of the user's named task is left alone, and so are both names"), async () => {
+  const own = { template: "mine" }
+  const registered = async (command: Record<string, { template: string }>) => {
+    const config = { command }
+    await open().hooks.config?.(config)
+    return Object.entries(config.command).map(([name, { template }]) => [name, template === "mine"])
+  }
+  expect(await registered({})).toEqual([["task", false]])
+  expect(await registered({ task: own })).toEqual([
+    ["task", true],
+    ["baton-task", false],
+  ])
+  expect(await registered({ task: own, "baton-task": own })).toEqual([
+    ["task", true],
+    ["baton-task", true],
+  ])
+})

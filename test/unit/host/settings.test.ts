@@ -24,6 +24,7 @@ describe("the settings", () => {
       liveState: { enabled: true },
       learning: { enabled: true },
       claims: "shared",
+      autoTask: false,
       notices: "all",
     }
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]

@@ -295,6 +295,28 @@ test(promised("task.C2", "a natural spelling binds where the ledger is lost, not
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
 })
 
+test(promised("task.D1", "a task that is taken off stays off after a restart, until a message names one"), async () => {
+  const { tasks, create } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
+  const heard: unknown[] = []
+  tasks.onTask(({ taskID, isOff }) => heard.push([taskID, isOff]))
+  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  expect(await tasks.unbind("ses_1")).toMatchObject({ taskID: "ts-b54507" })
+  expect(await tasks.unbind("ses_1")).toBeUndefined()
+  expect(tasks.cached("ses_1")).toBeUndefined()
+  expect(heard).toEqual([
+    ["ts-b54507", undefined],
+    ["ts-b54507", true],
+  ])
+  const restarted = create()
+  expect(await restarted.find("ses_1")).toBeUndefined()
+  restarted.sessionCreated("ses_2", "ses_1")
+  expect(await restarted.find("ses_2")).toBeUndefined()
+  await restarted.userMessage("ses_1", "Task: ts-b54507")
+  expect((await create().find("ses_1"))?.taskID).toBe("ts-b54507")
+  await restarted.bindTo("ses_3", "ts-c0ffee", "Do it.")
+  expect(await create().find("ses_3")).toMatchObject({ taskID: "ts-c0ffee", brief: "Do it." })
+})
+
 test(promised("live-state.A2", "a listener is told of each session's task once it is known"), async () => {
   const { tasks, create } = setUp({ history: { ses_2: [said("Task: ts-0ddba11")] } })
   const heard: string[] = []

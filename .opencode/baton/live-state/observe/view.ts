@@ -1,3 +1,4 @@
+import { localMinute } from "../../host/cli.ts"
 import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
@@ -204,7 +205,7 @@ export const renderState = (found: FoundState): string => {
   const task = taskOf(found)
   return [
     alive ? "alive" : "gone ",
-    ts.slice(0, 19).replace("T", " "),
+    localMinute(ts),
     String(state.c2c_session_id),
     text(state.root_opencode_session_id) ?? "no session",
     ...(task ? [task.id] : []),

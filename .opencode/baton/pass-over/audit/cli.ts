@@ -1,11 +1,13 @@
 /** `baton passes`. Exits with 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
 
-import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, print, printJSON, runCommand } from "../../host/cli.ts"
-import type { LogExtra } from "../../host/log.ts"
-import { nearestProject } from "../../host/project.ts"
+import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../../host/cli.ts"
+import { type LogExtra, SILENT } from "../../host/log.ts"
+import { createPersonsPasses, type Decision } from "./person.ts"
 import { type AuditedPass, type AuditFilter, queryAudit, restoreFiles } from "./query.ts"
+
+/** Actions on one pass. */
+const ACTIONS = ["show", "diff", "apply", "reject", "restore"] as const
 
 type PassesRequest =
   | {
@@ -15,9 +17,10 @@ type PassesRequest =
       readonly json: boolean
     }
   | {
-      readonly kind: "restore"
+      readonly kind: (typeof ACTIONS)[number]
       readonly directory: string | undefined
       readonly passID: string
+      readonly decision: Decision
       readonly json: boolean
     }
 
@@ -37,7 +40,7 @@ const parseSince = (text: string, now: number): number => {
 }
 
 /**
- * Parses `[DIR] [--session ID] [--agent NAME] [--since WHEN] [--json]` or `restore ID [DIR] [--json]`.
+ * Parses `[DIR] [--session ID] [--agent NAME] [--since WHEN] [--json]` or `ACTION ID [DIR] [--file PATH …] [--json]`.
  *
  * @param now epoch ms
  * @throws Error with what was expected and received
@@ -51,22 +54,28 @@ const parsePassesArguments = (args: readonly string[], now: number): PassesReque
       session: { type: "string" },
       agent: { type: "string" },
       since: { type: "string" },
+      file: { type: "string", multiple: true },
+      merge: { type: "boolean", default: false },
+      partly: { type: "boolean", default: false },
     },
   })
-  const { json, session, agent, since } = values
-  const isRestore = positionals[0] === "restore"
-  const [directory, ...more] = isRestore ? positionals.slice(2) : positionals
+  const { json, session, agent, since, file: files, merge, partly } = values
+  const action = ACTIONS.find((each) => each === positionals[0])
+  const [directory, ...more] = action === undefined ? positionals : positionals.slice(2)
   if (more.length > 0) throw new Error(`expected one project folder, received ${more.length + 1}`)
-  if (!isRestore) {
+  if (files !== undefined && action !== "apply" && action !== "reject")
+    throw new Error("expected --file with apply or reject alone")
+  if ((merge || partly) && action !== "apply") throw new Error("expected --merge and --partly with apply alone")
+  if (action === undefined) {
     const filter = { session, agent, since: since === undefined ? undefined : parseSince(since, now) }
     return { kind: "list", directory, filter, json }
   }
   const [, passID] = positionals
-  if (passID === undefined) throw new Error("expected a pass to restore: baton passes restore ID")
+  if (passID === undefined) throw new Error(`expected a pass to ${action}: baton passes ${action} ID`)
   if (session !== undefined || agent !== undefined || since !== undefined) {
-    throw new Error("expected no --session, --agent or --since with restore")
+    throw new Error(`expected no --session, --agent or --since with ${action}`)
   }
-  return { kind: "restore", directory, passID, json }
+  return { kind: action, directory, passID, decision: { files, merge, partly }, json }
 }
 
 const REASON_CHARACTERS = 60
@@ -88,7 +97,7 @@ const renderPass = (pass: AuditedPass): string => {
   const { started_at, pass_over_id, originating_agent, subagent, artifacts_count, attempts, task_id, error } = pass
   const reason = pass.reason.length > REASON_CHARACTERS ? `${pass.reason.slice(0, REASON_CHARACTERS)}…` : pass.reason
   return [
-    started_at.slice(0, 16).replace("T", " "),
+    localMinute(started_at),
     pass_over_id,
     `${originating_agent} → ${subagent}`,
     outcome(pass),
@@ -113,17 +122,27 @@ const list = async (root: string, { filter, json }: Extract<PassesRequest, { kin
   return unreadable.length === 0
 }
 
-const restore = async (
-  root: string,
-  { passID, json }: Extract<PassesRequest, { kind: "restore" }>,
-): Promise<boolean> => {
-  const warn = (message: string, extra: LogExtra = {}): void => say([message, ...Object.values(extra)].join(": "))
+const warn = (message: string, extra: LogExtra = {}): void => say([message, ...Object.values(extra)].join(": "))
+
+type OnePass = Exclude<PassesRequest, { kind: "list" }>
+
+const act = async (root: string, { kind, passID, decision, json }: OnePass): Promise<boolean> => {
+  if (kind === "restore") return restore(root, { passID, json })
+  const passes = createPersonsPasses(root, { ...SILENT, warn })
+  const { isDone, text } = await passes[kind](passID, decision)
+  if (json) printJSON({ isDone, text })
+  else if (isDone) print(text)
+  else say(text)
+  return isDone
+}
+
+const restore = async (root: string, { passID, json }: Pick<OnePass, "passID" | "json">): Promise<boolean> => {
   const restored = await restoreFiles(root, passID, { debug: () => {}, warn })
   if (json) printJSON(restored)
   else if (restored.kind === "refused") say(`${restored.reason} ${restored.fix}`)
   else {
     const left = restored.leftAlone.map(({ path, reason }) => `${path} was left alone: ${reason}`)
-    const held = `${restored.held} changed file${restored.held === 1 ? "" : "s"} pending; apply or reject in OpenCode`
+    const held = `${restored.held} changed file${restored.held === 1 ? "" : "s"} pending: baton passes apply ${passID}, or reject`
     print([...restored.did, ...left, held].join("\n"))
   }
   return restored.kind === "restored"
@@ -131,13 +150,12 @@ const restore = async (
 
 const parse = (args: readonly string[], here: string) => {
   const request = parsePassesArguments(args, Date.now())
-  const { directory } = request
-  return { request, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+  return { request, root: chooseProject(request.directory, here) }
 }
 
 const run = async ({ request, root }: ReturnType<typeof parse>): Promise<number> => {
   try {
-    const isWhole = request.kind === "list" ? await list(root, request) : await restore(root, request)
+    const isWhole = request.kind === "list" ? await list(root, request) : await act(root, request)
     return isWhole ? 0 : FAILED_EXIT_CODE
   } catch (error) {
     say(error instanceof Error ? error.message : String(error))

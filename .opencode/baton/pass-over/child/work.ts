@@ -56,12 +56,12 @@ export const createChildWork = (deps: PassWorkDeps) => {
   const renewFiles = async (pass: ActivePass): Promise<ChildEnd | undefined> => {
     activePasses.attemptEnded(pass)
     const { parentPass: parent } = pass.prepared
-    const begun = await sandboxes.reset(pass.id, { canModify: pass.limits.can_modify_files, parent })
-    if (begun.kind === "refused") {
-      pass.setUpError = setUpError(begun)
+    const made = await sandboxes.reset(pass.id, { canModify: pass.limits.can_modify_files, parent })
+    if (made.kind === "refused") {
+      pass.setUpError = setUpError(made)
       return { kind: "crashed", error: pass.setUpError }
     }
-    pass.ready = begun.ready
+    pass.ready = made.ready
     watchFiles(pass)
     return undefined
   }

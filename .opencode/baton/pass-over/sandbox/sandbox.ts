@@ -135,7 +135,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
   ): Promise<T | Refusal> =>
     guarded(what, passID, async () => {
       const folder = passFolder(state, passID)
-      if (folder === undefined || statIfThere(folder.root) === undefined) return refusals.unknownPass(passID)
+      if (statIfThere(folder.root) === undefined) return refusals.unknownPass(passID)
       const done = await owners.during(passID, async () => {
         const stage = await readStage(folder)
         return stage.kind === "none" ? refusals.unknownPass(passID) : work(folder, stage)
@@ -146,7 +146,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
   const create = async (passID: string, { canModify, parent }: SandboxOptions): Promise<Sandbox | Refusal> => {
     const folder = passFolder(state, passID)
     const above = parent === undefined ? { directory, sandbox: undefined } : open.get(parent)
-    if (folder === undefined) return refusals.unknownPass(passID)
     if (above === undefined) return refusals.unknownPass(parent ?? "")
     if (!canModify) {
       const { directory: place, sandbox } = above
@@ -252,12 +251,12 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     const own = open.get(passID)
     open.delete(passID)
     if (own && !own.isOwn) return NO_CHANGES
-    const folder = passFolder(state, passID)
-    if (own && folder && !own.isUsed) {
+    if (own && !own.isUsed) {
       // No tool worked in it, so nothing can have changed.
       own.isDropped = true
       return guarded("removing", passID, async () => {
-        await discard(aside, [folder.root, folder.sandbox], own.ready)
+        const { root, sandbox } = passFolder(state, passID)
+        await discard(aside, [root, sandbox], own.ready)
         return NO_CHANGES
       })
     }

@@ -6,11 +6,11 @@ import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
 import { readOwnText } from "../../host/untrusted.ts"
-import { isOpen, type PassRecord } from "../store/record.ts"
+import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
 import type { Journal } from "./journal.ts"
 import { isInside } from "./paths.ts"
-import { findRepository, type Refusal, refusals } from "./repository.ts"
+import { findRepository, type Refusal, RefusalError, refusals } from "./repository.ts"
 import { type Change, isExcluded, isInRepository, MODES, type Skipped, statIfThere } from "./snapshot.ts"
 
 const PASSES_FOLDER = "pass-over"
@@ -33,11 +33,9 @@ export type PassFolder = {
   readonly earlier: string
 }
 
-const FOLDER_NAME = /^[\w-]{1,100}$/
-
-/** @returns undefined for an invalid id, such as one that would lead out of the folder */
-export const passFolder = (state: Pick<StateFolder, "path">, passID: string): PassFolder | undefined => {
-  if (!FOLDER_NAME.test(passID)) return undefined
+/** @throws RefusalError for an invalid id, such as one that would lead out of the folder */
+export const passFolder = (state: Pick<StateFolder, "path">, passID: string): PassFolder => {
+  if (!isPassID(passID)) throw new RefusalError(refusals.unknownPass(passID))
   const root = state.path(PASSES_FOLDER, passID, "files")
   const git = join(root, "git")
   return {
@@ -201,23 +199,21 @@ export const listPending = async (
     try {
       const stage = await readStage(folder)
       if (stage.kind === "none") return undefined
-      if (stage.kind === "earlier" && stage.isWorking) return { ...known, state: "damaged", reason: EARLIER }
       if (stage.kind === "working") return { ...known, state: "working" }
       if (record && isSettled(record)) return undefined
+      if (stage.kind === "earlier" && stage.isWorking) return { ...known, state: "damaged", reason: EARLIER }
       return { ...known, state: stage.kind === "stored" && stage.journal ? "applying" : "stored" }
     } catch (error) {
       return { ...known, state: "damaged", reason: describeError(error) }
     }
   }
-  const entries = await readdir(state.path(PASSES_FOLDER), { withFileTypes: true }).catch((error: unknown) => {
+  const entries = await readdir(state.path(PASSES_FOLDER)).catch((error: unknown) => {
     if (isNotFound(error)) return []
     throw error
   })
   const pending: PendingPass[] = []
-  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
-  for (const name of names.sort()) {
-    const folder = passFolder(state, name)
-    const found = folder && (await describe(name, folder))
+  for (const name of entries.filter(isPassID).sort()) {
+    const found = await describe(name, passFolder(state, name))
     if (found) pending.push(found)
   }
   return pending

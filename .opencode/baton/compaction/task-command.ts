@@ -1,0 +1,196 @@
+import { basename } from "node:path"
+import { findProjectFolder } from "../host/git.ts"
+import type { Log } from "../host/log.ts"
+import type { Sessions } from "../host/sessions.ts"
+import type { Settings } from "../host/settings.ts"
+import type { Notices } from "../host/tui.ts"
+import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
+import type { Outbox } from "../ledger/outbox-store.ts"
+import { parseTaskID, splitLines, unquoteArgument } from "../task/parse.ts"
+import type { TaskRegistry } from "../task/registry.ts"
+
+type TaskCommandDeps = {
+  sessions: Pick<Sessions, "messages">
+  outbox: Pick<Outbox, "add">
+  ledger: Pick<Ledger, "readTask" | "readyTasks" | "addTask" | "finishTask">
+  tasks: Pick<TaskRegistry, "find" | "bindTo" | "unbind">
+  settings: () => Promise<Settings>
+  /** Ends the session's claim on its task. */
+  releaseClaim: (sessionID: string) => Promise<void>
+  notices: Notices
+  /** The folder that holds `.opencode`. */
+  projectRoot: string
+  log: Log
+}
+
+/** OpenCode waits 3 s for the command. */
+const LEDGER_DEADLINE_MS = 2_500
+const SHOWN_READY = 10
+const SHOWN_LOG_LINES = 3
+const READ_LOG_LINES = 20
+const TITLE_CHARACTERS = 80
+const LEAST_CHARACTERS = 40
+const BEGIN = "Begin the work on it."
+
+const USAGE = [
+  "- `/task`: this session's task, and what is ready",
+  "- `/task ts-… [what to heed]`: begins the work on a task here",
+  "- `/task new TITLE`: makes a task and begins the work on it here",
+  "- `/task done`: sets this session's task to done",
+  "- `/task off`: this session works on no task any more",
+].join("\n")
+
+/** An answer to the user: OpenCode shows it as the command's message, and the model gets it, too. */
+const answer = (text: string): string =>
+  `/task\n\n${text}\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)`
+
+const taskLine = ({ id, title }: TaskSummary): string => `- ${id}  ${title}`
+
+/** Cuts at a blank, and marks that it did. */
+const shortTitle = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, " ").trim()
+  if (line.length <= TITLE_CHARACTERS) return line
+  const cut = line.slice(0, TITLE_CHARACTERS - 1)
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), TITLE_CHARACTERS / 2)).trimEnd()}…`
+}
+
+const sentencesOf = (text: string): string[] =>
+  splitLines(text).flatMap((line) => line.split(/(?<=[.!?])\s+/).filter((sentence) => sentence.trim() !== ""))
+
+/**
+ * Gives the title for a task that a user's first message sets: its first sentence.
+ *
+ * @returns undefined for a question, a short message, or another session's draft
+ */
+export const titleFrom = (message: string): string | undefined => {
+  const text = unquoteArgument(message).trim()
+  const sentences = sentencesOf(text)
+  const isQuestion = [sentences[0], sentences.at(-1)].some((sentence) => sentence?.trimEnd().endsWith("?"))
+  if (text.length < LEAST_CHARACTERS || isQuestion || text.startsWith("/")) return undefined
+  if (text.includes("Continuing work from session ")) return undefined
+  const title = shortTitle((sentences[0] ?? "").replace(/^[\s#>*-]+/, "").replace(/[.!:]+$/, ""))
+  return title === "" ? undefined : title
+}
+
+export const createTaskCommand = (deps: TaskCommandDeps) => {
+  const { sessions, outbox, ledger, tasks, settings, releaseClaim, notices, projectRoot, log } = deps
+  const options = { deadlineMs: LEDGER_DEADLINE_MS }
+
+  const findProject = async (): Promise<string> =>
+    (await settings()).learning.project ?? basename(await findProjectFolder(projectRoot))
+
+  const describeOwn = async (sessionID: string): Promise<{ taskID?: string; text: string }> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return { text: "This session has no task." }
+    const { taskID } = binding
+    const read = await ledger.readTask(taskID, options)
+    if (read.kind !== "found") {
+      const why = read.kind === "unknown" ? "does not know it" : "does not answer"
+      return { taskID, text: `This session's task is ${taskID}; the ledger ${why}.` }
+    }
+    const { title, status, logs } = read.task
+    const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message }) => `  - ${splitLines(message)[0]}`)
+    return { taskID, text: [`This session's task: ${taskID}, ${title} (${status})`, ...lines].join("\n") }
+  }
+
+  const showState = async (sessionID: string): Promise<string> => {
+    const project = await findProject()
+    const [own, ready] = await Promise.all([describeOwn(sessionID), ledger.readyTasks(project, options)])
+    const others = ready?.filter(({ id }) => id !== own.taskID).slice(0, SHOWN_READY)
+    const list =
+      others === undefined
+        ? "What is ready is not known: the ledger does not answer."
+        : others.length === 0
+          ? `Nothing else is ready in ${project}.`
+          : [`Ready in ${project}:`, ...others.map(taskLine)].join("\n")
+    return answer([own.text, list, USAGE].join("\n\n"))
+  }
+
+  const add = async (title: string, description: string) => {
+    const added = await ledger.addTask({ project: await findProject(), title, description }, options)
+    if (added.kind === "failed") log.warn("a task was not made", { reason: added.reason })
+    return added
+  }
+
+  const finish = async (sessionID: string): Promise<string> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return answer("This session has no task that could be done.")
+    const { taskID } = binding
+    const written = await ledger.finishTask(taskID, options)
+    if (written.kind !== "written") {
+      const reason = written.kind === "unknown" ? "the ledger does not know it" : written.reason
+      return answer(`Task ${taskID} was not set to done: ${reason}.`)
+    }
+    await releaseClaim(sessionID)
+    notices({ title: `task ${taskID} is done`, message: "" })
+    return answer(`Task ${taskID} is done. \`prog open ${taskID}\` reopens it.`)
+  }
+
+  const leave = async (sessionID: string): Promise<string> => {
+    const binding = await tasks.unbind(sessionID)
+    if (!binding) return answer("This session has no task.")
+    await releaseClaim(sessionID)
+    return answer(`This session works on no task any more; it was ${binding.taskID}.`)
+  }
+
+  return {
+    /** Does what `/task ARGUMENTS` asks for. @returns the text of the message that the command sends */
+    expand: async (sessionID: string, given: string): Promise<string> => {
+      const text = unquoteArgument(given).trim()
+      const [word = ""] = text.split(/\s/, 1)
+      const rest = text.slice(word.length).trim()
+      const taskID = parseTaskID(`Task: ${word}`)
+      if (taskID !== undefined) return `Task: ${taskID}\n\n${rest || BEGIN}`
+      switch (word) {
+        case "":
+          return showState(sessionID)
+        case "new": {
+          if (rest === "") return answer("A task needs a title: `/task new TITLE`")
+          const added = await add(shortTitle(rest), rest.length > TITLE_CHARACTERS ? rest : "")
+          if (added.kind === "failed") return answer(`The task was not made: ${added.reason}.`)
+          return `Task: ${added.id}\n\n${rest}`
+        }
+        case "done":
+          return finish(sessionID)
+        case "off":
+          return leave(sessionID)
+        default:
+          return answer(`\`/task ${word}\` is not known, and a task's id looks like ts-b54507.\n\n${USAGE}`)
+      }
+    },
+    /** Makes a task of a root session's first message and gives it to the session, where `autoTask` is on. */
+    begin: async (sessionID: string, text: string): Promise<boolean> => {
+      const title = titleFrom(text)
+      if (title === undefined || !(await settings()).autoTask) return false
+      const earlier = await sessions.messages(sessionID, 1)
+      // A fork begins with its original's messages.
+      if (earlier.kind === "failed" || earlier.value.messages.length > 0) return false
+      const added = await add(title, unquoteArgument(text).trim())
+      if (added.kind === "failed")
+        notices({ title: "no task was made of the message", message: added.reason, isProblem: true })
+      else await tasks.bindTo(sessionID, added.id, text)
+      return added.kind === "added"
+    },
+    show: async (sessionID: string): Promise<string> => {
+      const binding = await tasks.find(sessionID)
+      if (!binding) return "This session has no task."
+      const read = await ledger.readTask(binding.taskID)
+      if (read.kind === "unknown") return `The ledger has no task ${binding.taskID}.`
+      if (read.kind === "unavailable") return `The ledger does not answer: ${read.reason}.`
+      const { id, title, status, definitionOfDone, description, logs } = read.task
+      const lines = logs.slice(-READ_LOG_LINES).map(({ message, createdAt }) => `- ${createdAt}: ${message}`)
+      return [
+        `${id}: ${title} (${status})`,
+        ...(definitionOfDone === undefined ? [] : [`## Definition of done\n${definitionOfDone}`]),
+        ...(description === "" ? [] : [`## Description\n${description}`]),
+        ...(lines.length === 0 ? [] : [["## Log", ...lines].join("\n")]),
+      ].join("\n\n")
+    },
+    log: async (sessionID: string, message: string): Promise<string> => {
+      const binding = await tasks.find(sessionID)
+      if (!binding) return "This session has no task: nothing was logged."
+      await outbox.add({ kind: "log", taskID: binding.taskID, message })
+      return `Logged to ${binding.taskID}`
+    },
+  }
+}

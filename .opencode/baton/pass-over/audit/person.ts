@@ -1,0 +1,140 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import type { ToolContext } from "@opencode-ai/plugin"
+import type { Log } from "../../host/log.ts"
+import { createProcessRunner } from "../../host/process.ts"
+import { createStateFolder } from "../../host/state.ts"
+import { runGit } from "../../host/untrusted.ts"
+import type { FileModification } from "../contract.ts"
+import { createDecisions } from "../result/decisions.ts"
+import { renderVerdict } from "../result/notify.ts"
+import { renderResult } from "../result/render.ts"
+import { createSandboxes } from "../sandbox/sandbox.ts"
+import { createPasses } from "../store/passes.ts"
+import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
+import { createPassOwners, createPassStore } from "../store/store.ts"
+import { createAuditLog } from "./log.ts"
+
+/** `isDone: false`: it was refused, and the text says why. */
+export type Answer = { readonly isDone: boolean; readonly text: string }
+
+export type Decision = {
+  readonly files: readonly string[] | undefined
+  readonly merge: boolean
+  /** Applies the files that can be applied. */
+  readonly partly: boolean
+}
+
+const GIT_DEADLINE_MS = 30_000
+const REFUSAL = /^E\d{3} /m
+
+/** Names the commands of a shell in place of an agent's tools. */
+const forPerson = (text: string): string =>
+  text
+    .replaceAll(/pass_over_(apply|reject) \{"pass_over_id":"([^"]+)"\}/g, "baton passes $1 $2")
+    .replaceAll('(both take "artifacts": paths, for some of them)', "(both take --file PATH, for some of them)")
+    .replaceAll("pass_over_status lists", "baton passes lists")
+    .replaceAll(
+      "Call pass_over_apply again with merge: true, name other files in artifacts, or reject.",
+      () => "Run it again with --merge, name other files with --file, or reject.",
+    )
+
+const renderFileDiff = async (file: FileModification, git: (cwd: string) => Promise<string>): Promise<string> => {
+  const { path, previous_path, change, old_content, new_content, is_binary, is_large } = file
+  if (is_binary || is_large) return `${change.replace("_", " ")} ${path} (${is_binary ? "binary" : "large"}: not shown)`
+  const folder = await mkdtemp(join(tmpdir(), "baton-diff-"))
+  try {
+    const sides = [
+      ["a", previous_path ?? path, old_content],
+      ["b", path, new_content],
+    ] as const
+    for (const [side, name, content] of sides) {
+      const target = join(folder, side, name)
+      await mkdir(dirname(target), { recursive: true })
+      if (content !== null) await writeFile(target, content)
+    }
+    return (await git(folder)).trimEnd() || `${change.replace("_", " ")} ${path}`
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** A person's look at a project's passes, and decisions on their files, by the rules of the originator's tools. */
+export const createPersonsPasses = (projectRoot: string, log: Log) => {
+  const state = createStateFolder(projectRoot)
+  const run = createProcessRunner({ shell: undefined })
+  const store = createPassStore({ state, log })
+  const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now: () => new Date() })
+  const owners = createPassOwners(state)
+  const sandboxes = createSandboxes({ state, directory: projectRoot, run, owners, passes, log })
+  const decisions = createDecisions({
+    store,
+    passes,
+    sandboxes,
+    // Both are questions to the person who runs this.
+    approve: async () => ({ kind: "approved", note: undefined }),
+    mayWrite: async () => ({ kind: "granted" }),
+    log,
+  })
+
+  const withRecord = async (passID: string, answer: (record: PassRecord) => Promise<Answer>): Promise<Answer> => {
+    const record = await store.read(passID)
+    if (!record) return { isDone: false, text: `There is no pass ${passID} here; \`baton passes\` lists them.` }
+    const error = findForeignResult(record)
+    return error ? { isDone: false, text: `${passID}: ${error.message}` } : answer(record)
+  }
+
+  const contextOf = ({ request }: PassRecord): Pick<ToolContext, "sessionID" | "agent" | "ask"> => ({
+    sessionID: request.originating_session_id,
+    agent: request.originating_agent_id,
+    ask: (() => Promise.resolve()) as unknown as ToolContext["ask"],
+  })
+
+  const toAnswer = (text: string): Answer => ({ isDone: !REFUSAL.test(text), text: forPerson(text) })
+
+  const diffWithGit = async (cwd: string): Promise<string> => {
+    const args = ["diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "--", "a", "b"]
+    const ran = await runGit(run, args, { cwd, deadlineMs: GIT_DEADLINE_MS })
+    // git exits with 1 where the sides differ.
+    if (ran.kind === "exited" && ran.exitCode <= 1) return ran.stdout
+    throw new Error(`git diff failed: ${ran.kind === "exited" ? ran.stderr.trim() : ran.kind}`)
+  }
+
+  return {
+    show: (passID: string) =>
+      withRecord(passID, async ({ output, request, state: current }) => {
+        const { subagent_id: subagent, originating_agent_id: originator, work_context: context, reason } = request
+        const head = [
+          `${passID}  ${originator} → ${subagent}  ${isOpen(current) ? current.state : renderVerdict(output)}`,
+          `Reason: ${reason}`,
+          `Objective: ${context.objective}`,
+        ]
+        const whole = output ? ["", renderResult(output, subagent, current, { isWhole: true })] : []
+        return { isDone: true, text: forPerson([...head, ...whole].join("\n")) }
+      }),
+    diff: (passID: string) =>
+      withRecord(passID, async ({ state: current }) => {
+        // Collecting its files would end its sandbox.
+        if (isOpen(current))
+          return { isDone: false, text: `${passID} is ${current.state}: its files are not complete.` }
+        const changes = await sandboxes.collect(passID)
+        if (changes.kind === "refused") return { isDone: false, text: `${changes.reason}. ${changes.fix}` }
+        const shown: string[] = []
+        for (const file of changes.modifications) shown.push(await renderFileDiff(file, diffWithGit))
+        return { isDone: true, text: shown.join("\n") || "No file was changed." }
+      }),
+    apply: (passID: string, { files, merge, partly }: Decision) =>
+      withRecord(passID, async (record) => {
+        const chosen = files === undefined ? {} : { artifacts: [...files] }
+        const args = { pass_over_id: passID, merge, all_or_nothing: !partly, ...chosen }
+        return toAnswer(await decisions.apply(args, contextOf(record)))
+      }),
+    reject: (passID: string, { files }: Pick<Decision, "files">) =>
+      withRecord(passID, async (record) => {
+        const chosen = files === undefined ? {} : { artifacts: [...files] }
+        const args = { pass_over_id: passID, reason: "by a person, in the shell", ...chosen }
+        return toAnswer(await decisions.reject(args, contextOf(record)))
+      }),
+  }
+}

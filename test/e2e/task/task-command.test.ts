@@ -1,0 +1,139 @@
+import { basename } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  closeTaskProjects,
+  eventually,
+  LEDGER_WAIT_MS,
+  newestWords,
+  occurrences,
+  openSharedTask,
+  openTaskProject,
+  type Script,
+  type SharedTask,
+  TASK,
+} from "../../support/index.ts"
+import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
+import { compact, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
+
+closeTaskProjects()
+
+const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep the public API."
+const AGENT = "reader"
+/** An agent that may not use bash. */
+const CONFIG = { agent: { [AGENT]: { mode: "primary", permission: { bash: "deny" } } } }
+
+const script: Script = ({ kind, conversation }) => {
+  if (kind === "compaction") return { text: "It went fine." }
+  const words = newestWords({ conversation })
+  if (words.includes("LOG-IT") && !words.includes("[tool]"))
+    return {
+      tools: [
+        { tool: "task_log", input: { message: "Checkpoint: read." } },
+        { tool: "task_show", input: {} },
+      ],
+    }
+  return { text: "Noted." }
+}
+
+const command = async ({ client }: SharedTask, id: string, given: string): Promise<void> => {
+  const { error } = await client.session.command({ path: { id }, body: { command: "task", arguments: given } })
+  if (error) throw new Error(`/task ${given} failed: ${JSON.stringify(error)}`)
+}
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(promised("task.D1", "/task begins, shows, takes off, makes and finishes a task"), async () => {
+    const task = await openSharedTask(binary, script)
+    const { taskID, ledger } = task
+    const id = await createSession(task)
+    await command(task, id, `${taskID} Mind the lexer.`)
+    expect(lastTurn(task)).toContain(`[user] Task: ${taskID}\n\nMind the lexer.`)
+    expect(occurrences(lastTurn(task), TASK.specification)).toBe(1)
+
+    await command(task, id, "")
+    expect(newestWords({ conversation: lastTurn(task) })).toContain(`${taskID}, ${TASK.title} (open)`)
+    await command(task, id, "off")
+    expect(lastTurn(task)).not.toContain(TASK.specification)
+    await task.restart()
+    await task.say("Go on.", id)
+    expect(lastTurn(task), "off outlives a restart").not.toContain(TASK.specification)
+
+    await command(task, id, "new Write the CRLF test")
+    const made = /Task: (ts-\w+)\n\nWrite the CRLF test/.exec(newestWords({ conversation: lastTurn(task) }))?.[1] ?? ""
+    expect(lastTurn(task)).toContain(`## Task ${made}`)
+    await command(task, id, "done")
+    expect(await ledger.show(made)).toMatchObject({ title: "Write the CRLF test", status: "done" })
+  })
+
+  test(promised("task.D2", "with autoTask the first message is a task, which outlives a compaction"), async () => {
+    const task = await openSharedTask(binary, script)
+    task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
+    await task.restart()
+    // The shared server's tests have one ledger.
+    const tasks = () => task.ledger.prog("list", "-p", basename(task.project.directory))
+    await task.say("Where does the lexer handle the line ends of a string?")
+    expect(await tasks()).not.toContain("ts-")
+    const id = await task.say(LONG)
+    const list = await tasks()
+    expect(list).toContain("Teach the parser CRLF line ends, without touching the lexer")
+    expect(lastTurn(task)).toMatch(/\[Baton\] The message above is task ts-\w+/)
+    expect(occurrences(lastTurn(task), LONG)).toBe(1)
+    await compact(task, id)
+    await task.say("Go on with what comes next in this work, please, as far as it goes.", id)
+    expect(lastTurn(task)).toContain(LONG)
+    expect(await tasks(), "the second message is none").toBe(list)
+  })
+
+  test(promised("task.D2", "also in `opencode run`, and not without the setting"), async () => {
+    const task = await openTaskProject(binary, script)
+    await runWell(task, LONG)
+    expect(lastTurn(task)).not.toContain("[Baton]")
+    task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
+    await runWell(task, LONG)
+    expect(lastTurn(task)).toContain("[Baton] The message above is task ts-")
+  })
+
+  test(
+    promised("task.D3", "an agent without bash reads and logs its task by tools, and no other has them"),
+    async () => {
+      const task = await openSharedTask(binary, script, { config: CONFIG })
+      const { taskID, client } = task
+      const say = async (agent: string, text: string) => {
+        const id = await createSession(task)
+        await client.session.prompt({ path: { id }, body: { agent, parts: [{ type: "text", text }] } })
+        return task.model.received("turn").at(-1)
+      }
+      expect((await say(AGENT, "Hello."))?.tools).not.toContain("task_show")
+      expect((await say("build", `Task: ${taskID}`))?.tools).not.toContain("task_show")
+      const last = await say(AGENT, `Task: ${taskID}\nLOG-IT`)
+      expect(last?.tools).toEqual(expect.arrayContaining(["task_show", "task_log"]))
+      expect(last?.tools).not.toContain("bash")
+      expect(last?.conversation).toContain(`${taskID}: ${TASK.title} (open)`)
+      const logged = async () => (await task.ledger.messages(taskID)).find((line) => line === "Checkpoint: read.")
+      await eventually("the line in the log", logged, ...LEDGER_WAIT_MS)
+    },
+  )
+})
+
+// scripts/test warns that this is left out.
+describe.skipIf(!isTmuxHere()).each(BOTH_ENDS)("OpenCode $version in a terminal", (binary) => {
+  test(promised("task.D1", "/task begins a task, and shows it"), async () => {
+    const task = await openTaskProject(binary, script)
+    const tui = await startTui(binary, task.project)
+    try {
+      // OpenCode takes a command and one word that come at once for a choice from its list.
+      tui.type("/task ")
+      await tui.shows(/┃ +\/task\s*$/m)
+      await tui.send(task.taskID)
+      await eventually("the request", () => turnsOf(task).find((text) => text.includes(TASK.specification)))
+      await tui.shows("Noted.")
+      tui.type("/task ")
+      await tui.shows(/┃ +\/task\s*$/m)
+      tui.press("Enter")
+      await tui.shows(`${task.taskID}, ${TASK.title} (`)
+    } finally {
+      await tui.stop()
+    }
+  })
+})

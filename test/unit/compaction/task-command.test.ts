@@ -1,0 +1,129 @@
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { createTaskCommand, titleFrom } from "../../../.opencode/baton/compaction/task-command.ts"
+import { DEFAULT_SETTINGS } from "../../../.opencode/baton/host/settings.ts"
+import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
+import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
+import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
+import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createRecordedLog } from "../../support/recorded-log.ts"
+import { BINDING } from "../../support/task-binding.ts"
+
+const { taskID } = BINDING
+const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep the public API."
+
+type Known = { binding?: SessionTask | undefined; autoTask?: boolean; isFork?: boolean }
+
+const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = { binding: BINDING }) => {
+  const { ledger, script, calls } = createScriptedLedger([taskID, "ts-0000aa"])
+  const root = join(temporaryFolder(), "project")
+  mkdirSync(root)
+  const bound: string[] = []
+  const released: string[] = []
+  const logged: OutboxEntry[] = []
+  let current: SessionTask | undefined = binding
+  const command = createTaskCommand({
+    sessions: createFakeSessions(new Map([["ses_1", { messages: isFork ? [userMessage([textPart("Go.")])] : [] }]])),
+    outbox: { add: async (entry) => void logged.push(entry) },
+    ledger,
+    tasks: {
+      find: async () => current,
+      bindTo: async (_sessionID, id) => void bound.push(id),
+      unbind: async () => {
+        const before = current
+        current = undefined
+        return before
+      },
+    },
+    settings: async () => ({ ...DEFAULT_SETTINGS, autoTask }),
+    releaseClaim: async (sessionID) => void released.push(sessionID),
+    notices: () => {},
+    projectRoot: root,
+    log: createRecordedLog(),
+  })
+  return { ...command, script, calls, bound, released, logged }
+}
+
+describe("/task", () => {
+  test(promised("task.D1", "alone shows the task and what is ready, and binds nothing"), async () => {
+    const text = await setUp().expand("ses_1", "")
+    expect(text).toContain(`This session's task: ${taskID}, ${taskID} (open)`)
+    expect(text).toContain("Ready in project:\n- ts-0000aa  ts-0000aa")
+    expect(text).not.toMatch(/^Task:/m)
+  })
+
+  test.each([
+    ["ts-0000AA", "Task: ts-0000aa\n\nBegin the work on it."],
+    ['"ts-0000aa Mind the lexer."', "Task: ts-0000aa\n\nMind the lexer."],
+    ["new  Teach it CRLF ", "Task: ts-add002\n\nTeach it CRLF"],
+  ])(promised("task.D1", "%j begins the work"), async (given, text) => {
+    expect(await setUp().expand("ses_1", given)).toBe(text)
+  })
+
+  test(promised("task.D1", "done and off end the claim; a second off has nothing to do"), async () => {
+    const { expand, calls, released } = setUp()
+    expect(await expand("ses_1", "done")).toContain(`Task ${taskID} is done.`)
+    expect(await expand("ses_1", "off")).toContain(`it was ${taskID}`)
+    expect(await expand("ses_1", "off")).toContain("This session has no task.")
+    expect(await expand("ses_1", "done")).toContain("no task that could be done")
+    expect(calls.filter((call) => call.startsWith("done"))).toEqual([`done ${taskID}`])
+    expect(released).toEqual(["ses_1", "ses_1"])
+  })
+
+  test(promised("task.D1", "says what failed, and which words there are"), async () => {
+    const { expand, script } = setUp()
+    script.fault = () => "refused"
+    script.readable = false
+    expect(await expand("ses_1", "done")).toContain(`Task ${taskID} was not set to done: scripted refused.`)
+    expect(await expand("ses_1", "new A title")).toContain("The task was not made: scripted.")
+    expect(await expand("ses_1", "new")).toContain("A task needs a title")
+    expect(await expand("ses_1", "")).toContain("the ledger does not answer")
+    expect(await expand("ses_1", "nonsense")).toContain("`/task nonsense` is not known")
+  })
+})
+
+describe("the first message as a task", () => {
+  test.each([
+    [LONG, "Teach the parser CRLF line ends, without touching the lexer"],
+    [`"${LONG}"`, "Teach the parser CRLF line ends, without touching the lexer"],
+    ["# Mend the build\n\nIt is red since yesterday evening on main.", "Mend the build"],
+    [`${"word ".repeat(40)}end.`, `${"word ".repeat(14)}word…`],
+    ["Mend the build.", undefined],
+    ["Can you tell me how the parser handles line ends in strings?", undefined],
+    ["Where is the lexer? I looked for it in every folder of src.", undefined],
+    ["Continuing work from session ses_1. Read the files that it names first.", undefined],
+    ["/review everything that was changed since the last release of this", undefined],
+  ])(promised("task.D2", "%j has the title %j"), (text, title) => expect(titleFrom(text)).toBe(title))
+
+  test.each<[Known, string[]]>([
+    [{}, ["ts-add002"]],
+    [{ autoTask: false }, []],
+    [{ isFork: true }, []],
+  ])(promised("task.D2", "with %j binds %j"), async (known, ids) => {
+    const { begin, bound } = setUp(known)
+    expect(await begin("ses_1", LONG)).toBe(ids.length > 0)
+    expect(bound).toEqual(ids)
+  })
+
+  test(promised("task.D2", "is none where the ledger fails"), async () => {
+    const { begin, bound, script } = setUp()
+    script.readable = false
+    expect(await begin("ses_1", LONG)).toBe(false)
+    expect(bound).toEqual([])
+  })
+})
+
+describe("the tools for an agent without a shell", () => {
+  test(promised("task.D3", "show the task and log to it through the outbox"), async () => {
+    const { show, log, logged, script } = setUp()
+    expect(await show("ses_1")).toContain(`${taskID}: ${taskID} (open)`)
+    expect(await log("ses_1", "Checkpoint")).toBe(`Logged to ${taskID}`)
+    expect(logged).toEqual([{ kind: "log", taskID, message: "Checkpoint" }])
+    script.readable = false
+    expect(await show("ses_1")).toContain("The ledger does not answer: scripted.")
+  })
+})
