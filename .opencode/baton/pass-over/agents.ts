@@ -1,8 +1,9 @@
 import { readdir, readFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
-import type { AgentInfo, PermissionRule } from "../host/child-sessions.ts"
+import type { AgentInfo } from "../host/child-sessions.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
+import type { PermissionRule } from "../host/permissions.ts"
 import { RETURN_TOOL } from "./contract.ts"
 
 /** A value of the YAML subset in the front matter of skills and agents. */

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
-import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { assistantMessage, completedTool, toolPart, userMessage } from "./stored-messages.ts"
 

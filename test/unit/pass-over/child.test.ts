@@ -1,10 +1,9 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import { evaluate, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import {
   childRules,
-  evaluate,
   inheritRestrictions,
   isReader,
   isToolAllowed,
