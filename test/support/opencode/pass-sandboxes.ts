@@ -3,6 +3,7 @@ import type { RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type FileResult, isApplied } from "../../../.opencode/baton/pass-over/sandbox/apply.ts"
 import type { Refusal } from "../../../.opencode/baton/pass-over/sandbox/repository.ts"
+import type { Room } from "../../../.opencode/baton/pass-over/sandbox/room.ts"
 import {
   type Changes,
   createSandboxes,
@@ -30,7 +31,14 @@ export const openSandboxes = (
     log,
     directory = root,
     isNoted = () => true,
-  }: { run: RunProcess; log: Pick<Log, "debug" | "warn">; directory?: string; isNoted?: () => boolean },
+    room,
+  }: {
+    run: RunProcess
+    log: Pick<Log, "debug" | "warn">
+    directory?: string
+    isNoted?: () => boolean
+    room?: Room | undefined
+  },
 ) => {
   const state = createStateFolder(root)
   const store = createPassStore({ state, log })
@@ -43,7 +51,7 @@ export const openSandboxes = (
       if (isNoted()) await passes.recordApplied(...applied)
     },
   }
-  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs: 2_000 }
+  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs: 2_000, ...(room ? { room } : {}) }
   const sandboxes = createSandboxes(deps)
   const undecidedOf = async (id: string): Promise<readonly string[]> => {
     const record = await store.read(id)
