@@ -59,7 +59,7 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
     const path = below(realWorktree, real.replace(PASS_COPY, "/"))
     const verdict = judgePath(path, paths, users)
     const byFolded = verdict === "free" ? judgePath(folded(path), inLowerCase, []) : verdict
-    const isElsewhere = ownFolders.some((folder) => folded(real).startsWith(folder)) && path.startsWith("..")
+    const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))
     if (byFolded === "denied" || isElsewhere)
       return `${named} is one of Baton's own files, which no agent may change. A rule of the user's own for this path allows it.`
     // By its own name OpenCode's rule has asked for it.

@@ -25,5 +25,6 @@ export const createWriteGuardHooks = (core: Core): Hooks => {
         return refusal
       },
     ),
+    dispose: feature.dispose(async () => undefined),
   }
 }

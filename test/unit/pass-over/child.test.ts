@@ -89,6 +89,18 @@ describe("the rights of a child", () => {
       { allow: ["read src/a.ts"], deny: ["edit x", "bash x", "task x", "apply_patch x"] },
     ],
     [
+      "in a copy reach it, which lies in the state folder, and Baton's own files there no more than in the project",
+      {
+        child: [deny("edit", ".opencode/state/**"), deny("edit", ".opencode/baton/**")],
+        originator: [deny("edit", ".opencode/state/**"), deny("edit", ".opencode/baton/**")],
+        sandbox: { relative: ".opencode/state/pass-over/p/copy", moved: (path: string) => path },
+      },
+      {
+        allow: ["edit .opencode/state/pass-over/p/copy/src/a.ts"],
+        deny: ["edit .opencode/state/pass-over/p/copy/.opencode/baton/a.ts", "edit .opencode/baton/a.ts"],
+      },
+    ],
+    [
       "without the right to run tools are to read, as its agent reads, and to return",
       { limits: NO_TOOLS, child: [deny("read", "*.env")] },
       { allow: ["read src/a.ts", "pass_over_return x"], deny: ["webfetch x", "read a.env"] },

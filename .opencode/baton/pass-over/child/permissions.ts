@@ -91,6 +91,9 @@ const limitRules = (
   return [deny("*"), ...reading]
 }
 
+const isStateDenied = ({ pattern, action }: PermissionRule): boolean =>
+  action === "deny" && /(?:^|\/)\.opencode\/state\/\*\*$/.test(pattern)
+
 type SandboxRules = {
   /** The sandbox's path relative to the worktree, as OpenCode names its files. */
   readonly relative: string
@@ -156,7 +159,9 @@ export const childRules = (given: {
   readonly sandbox: SandboxRules | undefined
 }): PermissionRule[] => {
   const { limits, child, originator, sandbox } = given
-  const inherited = inheritRestrictions(originator, child)
+  // The sandbox lies in the state folder, which no agent may change.
+  const isKept = (rule: PermissionRule) => sandbox === undefined || !isStateDenied(rule)
+  const inherited = inheritRestrictions(originator, child).filter(isKept)
   const limiting = limitRules(limits, child)
   const inSandbox = (rules: readonly PermissionRule[]) => (sandbox === undefined ? [] : rulesInSandbox(rules, sandbox))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }
