@@ -116,6 +116,12 @@ describe("the rights of a child", () => {
     }
   })
 
+  test(promised("guard.A3", "leave its editing tools out of a request, whatever its originator is denied"), () => {
+    const originator = [OPEN, deny("edit", ".opencode/baton/**")]
+    const rules = childRules({ limits: LIMITS, child: [OPEN, deny("edit")], originator, sandbox: undefined })
+    expect(rules.findLast(({ permission }) => permission === "edit")).toEqual(deny("edit"))
+  })
+
   test.each([
     [NO_CHANGES, "a_tool_of_a_plugin", false],
     [NO_CHANGES, "bash", false],

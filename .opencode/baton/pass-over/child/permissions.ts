@@ -171,6 +171,8 @@ export const childRules = (given: {
     ...inherited,
     ...limiting,
     ...inSandbox(limiting),
+    // OpenCode leaves the tools out of a request only while the last rule denies them for every file.
+    ...(isDenied(child, "edit") ? [deny("edit")] : []),
     deny("question"),
     returning,
   ]
