@@ -33,7 +33,7 @@ const IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 const folded = (path: string): string => path.normalize("NFKC").replaceAll(IGNORED, "").toLowerCase()
 
 /** A pass's copy of the project lies in the state folder; its files are not Baton's. */
-const PASS_COPY = /\/\.opencode\/state\/pass-over\/[^/]+\/copy\//
+const inProject = (path: string): string => path.replace(/\/\.opencode\/state\/pass-over\/[^/]+\/copy\//, "/")
 
 export const createWriteGuard = ({ input, projectRoot }: Core) => {
   const below = (folder: string, path: string) => relative(folder, path).split(sep).join("/")
@@ -56,14 +56,14 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
   const refusalOf = (named: string): string | undefined => {
     const lexical = resolve(input.directory, named)
     const real = writtenPath(lexical)
-    const path = below(realWorktree, real.replace(PASS_COPY, "/"))
+    const path = below(realWorktree, inProject(real))
     const verdict = judgePath(path, paths, users)
     const byFolded = verdict === "free" ? judgePath(folded(path), inLowerCase, []) : verdict
     const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))
     if (byFolded === "denied" || isElsewhere)
       return `${named} is one of Baton's own files, which no agent may change. A rule of the user's own for this path allows it.`
     // By its own name OpenCode's rule has asked for it.
-    if (byFolded === "asked" && judgePath(below(worktree, lexical), paths, []) !== "asked")
+    if (byFolded === "asked" && judgePath(below(worktree, inProject(lexical)), paths, []) !== "asked")
       return `${named} is a file of Baton's, ${path}, under another name: write it by that one, so that the user can be asked.`
     return undefined
   }

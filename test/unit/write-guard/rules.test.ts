@@ -183,6 +183,7 @@ describe("the look at a path before a tool runs", () => {
       expect(guard.refusal("write", { filePath: ".opencode/state/a" })).toBeDefined()
       const copy = ".opencode/state/pass-over/pass_1/copy"
       expect(guard.refusal("write", { filePath: `${copy}/src/a.ts` })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: `${copy}/prompts/worker.md` })).toBeUndefined()
       expect(guard.refusal("write", { filePath: `${copy}/.opencode/plugins/a.ts` })).toBeDefined()
       expect(guard.refusal("write", { filePath: `${copy}/../pass.json` })).toBeDefined()
     },
