@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { reasonForName } from "../../../.opencode/baton/pass-over/result/needs-name.ts"
+import { reasonForName } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
 import { type FakeAgent, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses } from "../../support/opencode/feature-passes.ts"

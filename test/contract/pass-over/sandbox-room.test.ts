@@ -1,7 +1,7 @@
 import { existsSync, statfsSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { roomOn, splitByRoom } from "../../../.opencode/baton/pass-over/sandbox/room.ts"
+import { roomOn, splitByRoom } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import {

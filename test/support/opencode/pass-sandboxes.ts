@@ -3,13 +3,13 @@ import type { RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type FileResult, isApplied } from "../../../.opencode/baton/pass-over/sandbox/apply.ts"
 import type { Refusal } from "../../../.opencode/baton/pass-over/sandbox/repository.ts"
-import type { Room } from "../../../.opencode/baton/pass-over/sandbox/room.ts"
 import {
   type Changes,
   createSandboxes,
   type Sandbox,
   type SandboxOptions,
 } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
+import type { Room } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
 import { listPending } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { createPasses } from "../../../.opencode/baton/pass-over/store/passes.ts"
 import { isOpen, isPassID } from "../../../.opencode/baton/pass-over/store/record.ts"

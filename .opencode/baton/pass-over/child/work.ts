@@ -3,7 +3,7 @@ import { describeError, type Log, truncate } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
 import type { Artifact } from "../contract.ts"
-import { reasonForName } from "../result/needs-name.ts"
+import { reasonForName } from "../result/approval.ts"
 import {
   buildWorkOutput,
   CHILD_MESSAGES,

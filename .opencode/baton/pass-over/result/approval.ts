@@ -1,3 +1,4 @@
+import { posix } from "node:path"
 import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
@@ -5,9 +6,34 @@ import { describeError, type Log } from "../../host/log.ts"
 import { evaluate, type PermissionRule } from "../../host/permissions.ts"
 import type { Requests } from "../../host/requests.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
+import type { FileModification } from "../contract.ts"
 import type { PassSignal } from "../events.ts"
 import type { PassRecord } from "../store/record.ts"
-import { isRun } from "./needs-name.ts"
+
+/** Files that programs run, or obey, without being asked: of OpenCode and other agents, git, the editor, the shell and CI. */
+const RUNS = new RegExp(
+  String.raw`(?:^|/)(?:\.(?:opencode|vscode|husky)/|\.github/workflows/|` +
+    String.raw`(?:opencode\.json[^/]*|\.git[^/]*|\.envrc|\.mcp\.json|AGENTS\.md|CLAUDE\.md)$)`,
+  "i",
+)
+
+export const isRun = (path: string): boolean => RUNS.test(path)
+
+/** @param path of the link, relative to the worktree */
+const leadsOut = (path: string, target: string): boolean => {
+  const reached = posix.normalize(posix.join(posix.dirname(path), target))
+  return posix.isAbsolute(target) || /^\.\.(?:\/|$)|^\.git(?:\/|$)/i.test(reached)
+}
+
+/** @returns the reason why a changed file is applied by its name alone; undefined for any other file */
+export const reasonForName = ({
+  path,
+  previous_path: previous,
+  link_target: target,
+}: Pick<FileModification, "path" | "previous_path" | "link_target">): string | undefined => {
+  if (isRun(path) || (previous !== undefined && isRun(previous))) return "programs run or obey it"
+  return target !== undefined && leadsOut(path, target) ? "it leads out of the worktree" : undefined
+}
 
 type Asked =
   /** By the user, or by a rule of the user. */

@@ -10,7 +10,7 @@ import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
 import type { Approval, EditPermission } from "./approval.ts"
-import { reasonForName } from "./needs-name.ts"
+import { reasonForName } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 import { withoutContents } from "./work-output.ts"
 

@@ -2,8 +2,7 @@ import { truncate } from "../../host/log.ts"
 import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
 import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
-import { isApproved } from "./approval.ts"
-import { reasonForName } from "./needs-name.ts"
+import { isApproved, reasonForName } from "./approval.ts"
 
 /** Limits of a result as handed to its originator; pass_over_status shows all of it. */
 const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }

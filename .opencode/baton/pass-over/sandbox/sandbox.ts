@@ -19,8 +19,7 @@ import {
   RefusalError,
   refusals,
 } from "./repository.ts"
-import { type Room, roomOn } from "./room.ts"
-import { collectChanges, hasUncarried, type Skipped, statIfThere } from "./snapshot.ts"
+import { collectChanges, hasUncarried, type Room, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
 import {
   findTarget,
   type PassFolder,

@@ -1,10 +1,9 @@
 /** Snapshots of folders as git trees: which files there are, their contents, and the changes between two of them. */
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats } from "node:fs"
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, statfsSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode, isNotFound } from "../../host/log.ts"
 import { type Git, parseList, type Repository, renderList } from "./repository.ts"
-import { describeOver, MAX_TREE_BYTES, type Room, splitByRoom } from "./room.ts"
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
@@ -135,6 +134,45 @@ export type SeenTree = {
   readonly folders: readonly string[]
   readonly skipped: readonly Skipped[]
 }
+
+/** Largest tree of a sandbox, and of what a child may have changed; a larger one suggests a missing line in .gitignore. */
+const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
+
+/** The share of a disk that passes leave free. */
+const KEPT_SHARE = 0.05
+
+/** Tells how many bytes may be written in a folder; it is asked anew before each writing. */
+export type Room = (folder: string) => number
+
+/** @returns Infinity where the system cannot tell */
+export const roomOn: Room = (folder) => {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(folder)
+    return Math.max(0, (bavail - blocks * KEPT_SHARE) * bsize)
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** Splits items by whether they fit into the room, the small ones first. Both parts keep the order. */
+export const splitByRoom = <T>(
+  items: readonly T[],
+  sizeOf: (item: T) => number,
+  room: number,
+): { fit: readonly T[]; over: readonly T[] } => {
+  let left = Math.min(room, MAX_TREE_BYTES)
+  const over = new Set<T>()
+  for (const item of items.toSorted((one, other) => sizeOf(one) - sizeOf(other))) {
+    left -= sizeOf(item)
+    if (left < 0) over.add(item)
+  }
+  return { fit: items.filter((item) => !over.has(item)), over: [...over] }
+}
+
+const MEGABYTE = 1024 * 1024
+
+const describeOver = (bytes: number): string =>
+  `its ${Math.ceil(bytes / MEGABYTE)} MB do not fit: a pass holds 2 GB at most and leaves a twentieth of the disk free`
 
 const LIST = ["ls-files", "-z", "-o", "--exclude-standard"]
 
