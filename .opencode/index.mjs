@@ -22,3 +22,6 @@ export const PassOver = async (input) => (await import("./plugins/pass-over.ts")
 
 /** @type {Plugin} */
 export const SessionLearning = async (input) => (await import("./plugins/session-learning.ts")).SessionLearning(input)
+
+/** @type {Plugin} */
+export const WriteGuard = async (input) => (await import("./plugins/write-guard.ts")).WriteGuard(input)

@@ -164,6 +164,12 @@ export const REQUIREMENTS = {
     "A stored content that is missing or damaged, or a record that leads elsewhere, is refused and never acted on.",
   "pass-over.B6":
     "Passes whose files an earlier version stored are shown and can be given up, and nothing of the user's is touched.",
+  "pass-over.B7":
+    "A process that lives is never taken for dead, and one that lost the lock of a pass says so and carries nothing.",
+  "pass-over.B8":
+    "What of a pass does not fit on the disk is named and left in its copy, never half stored, and a twentieth of the disk stays free.",
+  "pass-over.B9":
+    "Files that run are applied by name alone, never by policy; links and executables are named, and a link that leads out is refused unless it is named.",
   "pass-over.C1": "Each value of a policy is resolved by itself, and the answer says which level it came from.",
   "pass-over.C2": "An invalid policy refuses passes with the line and what was expected; an override cannot widen.",
   "pass-over.C3": "A subagent's limits are enforced, and a child never has more rights than its originator.",
@@ -259,6 +265,12 @@ export const REQUIREMENTS = {
   "trust.A2":
     "What is read from the state acts within its project alone: on paths inside, on tasks its sessions worked on, on words that OpenCode has.",
   "trust.A7": "The state and the audit are readable to their account alone.",
+  "guard.A1":
+    "No editing tool of an agent changes Baton's program, plugins, state or audit, under any name of the file, unless a rule of the user's own names it.",
+  "guard.A2": "Baton's settings and prompts are changed by an agent only after the user was asked.",
+  "guard.A3":
+    "The user's own permission rules keep their meaning, and an agent that may change no file has the tools it had.",
+  "guard.A4": "The agent's PATH holds prog and nothing else of Baton's.",
 
   "faults.F1": "Under every fault of the table a run ends as it would without the bundle, and the record is kept.",
   "faults.F2": "No hook outlives its deadline, a run exits in time, and a kill loses at most the record being written.",

@@ -21,7 +21,7 @@ const sources: Source[] = [".opencode/plugins", ".opencode/baton"]
   })
 
 const BATON = ".opencode/baton/"
-const FEATURES = ["compaction", "handoff", "live-state", "pass-over", "learning"]
+const FEATURES = ["compaction", "handoff", "live-state", "pass-over", "learning", "write-guard"]
 /** Each imports those before it. */
 const SHARED = ["host", "task", "ledger", "core"]
 

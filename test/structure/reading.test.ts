@@ -21,6 +21,7 @@ const takenFromFs = (text: string): string =>
 /** They open files for something else than to read what a project may have put there. */
 const OPENS: Readonly<Record<string, string>> = {
   "doctor/checks/records.ts": "the header of the person's ledger",
+  "host/process.ts": "the kernel's list of processes",
   "host/project-file.ts": "a file of the project for the model, with the same guards and more",
   "host/state.ts": "writes, and flushes a folder",
   "ledger/embedded/main.ts": "its own stdin",

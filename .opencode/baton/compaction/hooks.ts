@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
@@ -170,7 +171,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
     ),
     "shell.env": hook("shell.env", SHORT_DEADLINE_MS, async (_input, output) => () => {
       const path = output.env.PATH ?? process.env.PATH ?? ""
-      output.env.PATH = `${join(bundleRoot, "bin")}${delimiter}${path}`
+      const folder = join(bundleRoot, "path")
+      // Anything else in that folder would run in place of the user's own programs.
+      if (readdirSync(folder).join() === "prog") output.env.PATH = `${folder}${delimiter}${path}`
+      else log.warn("the folder for the agent's PATH holds more than prog: it is left out", { folder })
       // On Desktop execPath is not OpenCode's own binary and cannot act as Bun.
       if (process.versions.bun !== undefined) output.env.BATON_RUNTIME = process.execPath
     }),

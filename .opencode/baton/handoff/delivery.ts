@@ -1,5 +1,5 @@
-import type { PermissionRule } from "../host/child-sessions.ts"
 import { type Log, truncate } from "../host/log.ts"
+import type { PermissionRule } from "../host/permissions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
 import type { Interface, Notices, Tui } from "../host/tui.ts"
 

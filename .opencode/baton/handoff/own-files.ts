@@ -9,7 +9,7 @@ import type { PromptFiles, PromptName } from "../task/prompts.ts"
 const RUN_TIME = [".opencode/state/", ".opencode/pass-over-logs/"]
 /** Not the project's, as long as git does not have them. */
 const BUNDLE =
-  /^\.opencode\/(?:baton\/|plugins\/(?:compaction-handoff|handoff|live-state|pass-over|session-learning)\.ts$)/
+  /^\.opencode\/(?:baton\/|plugins\/(?:compaction-handoff|handoff|live-state|pass-over|session-learning|write-guard)\.ts$)/
 const PROMPTS: readonly PromptName[] = ["handoff", "handoff-command", "worker", "planner"]
 /** Written by scripts/install: checksum, size and path of each file that it put there. */
 const MANIFEST = ".opencode/baton/.manifest"

@@ -1,4 +1,5 @@
-import type { ChildSessions, PermissionRule } from "../host/child-sessions.ts"
+import type { ChildSessions } from "../host/child-sessions.ts"
+import type { PermissionRule } from "../host/permissions.ts"
 import {
   type AgentAndModel,
   isSameModel,

@@ -1,4 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
+import type { PermissionRule } from "./permissions.ts"
 import {
   type AgentAndModel,
   createClientCall,
@@ -9,13 +10,6 @@ import {
   type StoredMessage,
   unexpectedShape,
 } from "./sessions.ts"
-
-/** A permission rule of OpenCode. If several match, the last one wins. */
-export type PermissionRule = {
-  readonly permission: string
-  readonly pattern: string
-  readonly action: "allow" | "ask" | "deny"
-}
 
 export type AgentInfo = {
   readonly name: string

@@ -3,7 +3,7 @@ import { linkSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } f
 import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
-import { isAlive } from "./process.ts"
+import { isAlive, startOfProcess } from "./process.ts"
 import { removeTemporary, TEMPORARY } from "./state.ts"
 import { readOwnTextSync } from "./untrusted.ts"
 
@@ -29,7 +29,13 @@ type FileLock = {
   isTaken(): Promise<boolean>
 }
 
-type Owner = { readonly token: string; readonly pid: number; readonly host: string }
+type Owner = {
+  readonly token: string
+  readonly pid: number
+  readonly host: string
+  /** Start time of the process; "" where it is unknown, and in a lock of version 0.1.0. */
+  readonly startedAt: string
+}
 
 type FileLockDeps = {
   readonly path: string
@@ -48,13 +54,21 @@ const readHost = (): string => {
   }
 }
 
+let start: string | undefined
+/** "" where it cannot be known. */
+const ownStart = (): string => {
+  start ??= startOfProcess(process.pid) ?? ""
+  return start
+}
+
 const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefined => {
   try {
     const text = readOwnTextSync(path, { maxBytes: MAX_LOCK_BYTES })
     const { mtimeMs } = statSync(path)
-    const [token = "", pid = "", host = ""] = text.split("\n")
+    const [token = "", pid = "", host = "", startedAt = ""] = text.split("\n")
     // A crash cut its creation short: only its age is known.
-    const owner = host === "" ? { token: `cut-${mtimeMs}`, pid: 0, host: "" } : { token, pid: Number(pid), host }
+    const cut = { token: `cut-${mtimeMs}`, pid: 0, host: "", startedAt: "" }
+    const owner = host === "" ? cut : { token, pid: Number(pid), host, startedAt }
     return { owner, touchedAt: mtimeMs }
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined
@@ -94,8 +108,8 @@ const createExclusively = (path: string, text: string): boolean => {
 }
 
 /**
- * A lock between processes, as a file. A dead holder is detected by its pid, or by missing heartbeats if the pid was reused
- * or the holder runs in another container.
+ * A lock between processes, as a file. A dead holder is detected by its pid and start time, however long it was
+ * silent: it may be suspended. Missing heartbeats count where it runs in another container, or its start time is unknown.
  *
  * A takeover needs a claim on the dead holder's token: only one process succeeds, and a newer lock is never removed. The file
  * is small, so it is read and written synchronously (see state.ts).
@@ -108,11 +122,14 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
 
   const isStale = ({ owner, touchedAt }: { owner: Owner; touchedAt: number }): boolean => {
     if (owner.token === released) return true
-    if (now() - touchedAt > staleAfterMs) return true
-    if (owner.host !== host) return false
+    const isSilent = now() - touchedAt > staleAfterMs
+    if (owner.host !== host) return isSilent
+    const startedAt = owner.startedAt === "" ? undefined : startOfProcess(owner.pid)
+    if (startedAt !== undefined) return startedAt !== owner.startedAt
+    if (isSilent) return true
     // In a container a restarted process often has the same pid as before.
-    const startedAt = now() - process.uptime() * 1000
-    return owner.pid === process.pid ? touchedAt < startedAt - CLOCK_SLACK_MS : !isAlive(owner.pid)
+    const ownStart = now() - process.uptime() * 1000
+    return owner.pid === process.pid ? touchedAt < ownStart - CLOCK_SLACK_MS : !isAlive(owner.pid)
   }
 
   /** Replaces a dead holder. If several processes try, one succeeds. */
@@ -172,7 +189,7 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
     },
     tryAcquire: async () => {
       const token = randomBytes(8).toString("hex")
-      const text = `${token}\n${process.pid}\n${host}\n`
+      const text = `${token}\n${process.pid}\n${host}\n${ownStart()}\n`
       return acquire(text) ? hold(token) : undefined
     },
   }

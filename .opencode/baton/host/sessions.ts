@@ -1,8 +1,8 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Message, Part, Todo, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "./async.ts"
-import type { PermissionRule } from "./child-sessions.ts"
 import { describeError } from "./log.ts"
+import type { PermissionRule } from "./permissions.ts"
 
 /** `missing`: OpenCode answered that it does not exist. */
 export type Result<T> = { kind: "ok"; value: T } | { kind: "failed"; reason: string; missing?: boolean }

@@ -30,6 +30,7 @@ const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) =
     new_hash: z.string().nullable(),
     old_mode: mode,
     new_mode: mode,
+    link_target: z.string().optional().describe("Where a symbolic link leads"),
     by: z.enum(["tool", "shell"]),
   })
 

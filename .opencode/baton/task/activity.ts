@@ -8,6 +8,25 @@ export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "mul
 /** Tools that name their files inside a patch; `patch` is from older versions. */
 export const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
 
+/** Lines of a patch that name a file; every other line begins with a space, a sign or an @. */
+export const PATCH_PATH = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.+?)(\r?)$/gm
+
+/** OpenCode's own tools that write files. */
+export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])
+
+const pathOf = (value: unknown): string[] =>
+  typeof value === "object" && value !== null && "filePath" in value && typeof value.filePath === "string"
+    ? [value.filePath]
+    : []
+
+/** Returns the files that a call of a writing tool names. */
+export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown>>): string[] => {
+  if (!WRITING_TOOLS.has(tool)) return []
+  const patch = typeof args.patchText === "string" ? args.patchText : ""
+  const edits = Array.isArray(args.edits) ? args.edits.flatMap(pathOf) : []
+  return [...pathOf(args), ...edits, ...[...patch.matchAll(PATCH_PATH)].flatMap(([, , path]) => path ?? [])]
+}
+
 /** A line of a patch with a file's path; a moved file has two. */
 const PATCHED_FILE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
 

@@ -30,7 +30,7 @@ const createClient = (said: string[]) => {
   }
 }
 
-/** A project with a task in the embedded ledger, and the five plugins loaded on Node: without Bun and its `$`. */
+/** A project with a task in the embedded ledger, and the six plugins loaded on Node: without Bun and its `$`. */
 const openOnNode = async () => {
   const project = createTestProject({ binary: NEWEST, modelURL: "" })
   onTestFinished(() => project.remove())
@@ -59,7 +59,7 @@ const openOnNode = async () => {
 test(promised(["compaction.C7", "ledger.D4"], "on Node, too, task and compaction are there"), async () => {
   expect(process.versions.bun).toBeUndefined()
   const { call, plugins, ledger, said, taskID } = await openOnNode()
-  expect(plugins).toHaveLength(5)
+  expect(plugins).toHaveLength(6)
   await call("config", {})
   const tools = plugins.flatMap(({ tool = {} }) => Object.keys(tool))
   expect(tools.sort()).toEqual(["forget", "handoff_session", "learned", "read_session"])

@@ -94,8 +94,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await task.say("COMPACT-NOW please, there is no task here: Task: re-added tests")
       await task.restart()
       const state = join(task.project.directory, ".opencode", "state")
-      // The live state covers every session; without a task no other state is stored.
-      const kept = existsSync(state) ? readdirSync(state).filter((name) => !["live", ".gitignore"].includes(name)) : []
+      // The live state covers every session, and the mark the folder; without a task no other state is stored.
+      const kept = existsSync(state)
+        ? readdirSync(state).filter((name) => !["live", ".gitignore", ".mark"].includes(name))
+        : []
       expect(kept).toEqual([])
       return comparableRequests(task.model, task.project)
     }

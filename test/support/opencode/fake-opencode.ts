@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
-import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { assistantMessage, completedTool, toolPart, userMessage } from "./stored-messages.ts"
 
@@ -54,8 +54,10 @@ export const createFakeOpenCode = (given: {
   directory: string
   agents: Readonly<Record<string, FakeAgent>>
   faults?: Faults
+  /** Of the root's agent and the subagents. */
+  rules?: readonly PermissionRule[]
 }) => {
-  const { directory, agents, faults = () => undefined } = given
+  const { directory, agents, faults = () => undefined, rules = OPEN } = given
   const sessions = new Map<string, Session>()
   let host: Host | undefined
   let count = 0
@@ -136,7 +138,7 @@ export const createFakeOpenCode = (given: {
   type Prompt = At<{ agent: string; parts: { text: string }[] }>
   const listAgents = () =>
     ["build", ...Object.keys(agents)].map((name) => {
-      return { name, mode: name === "build" ? "primary" : "subagent", permission: OPEN }
+      return { name, mode: name === "build" ? "primary" : "subagent", permission: rules }
     })
   const childrenOf = (id: string) => [...sessions.values()].filter(({ parentID }) => parentID === id).map(describe)
   const client = {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { onTestFinished, vi } from "vitest"
 import { createServices } from "../../../.opencode/baton/core/services.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { createRecordedLog } from "../recorded-log.ts"
@@ -31,6 +32,7 @@ export const openFeaturePasses = ({
   subagents = {},
   files = { "a.txt": "a\n" },
   faults,
+  rules,
   ...agents
 }: {
   coder?: FakeAgent
@@ -39,10 +41,16 @@ export const openFeaturePasses = ({
   subagents?: Readonly<Record<string, unknown>>
   files?: Files
   faults?: Faults
+  rules?: readonly PermissionRule[]
 } = {}) => {
   const policy = JSON.stringify({ defaults: { ...QUICK, ...defaults }, subagents })
   const root = createRepository({ ".opencode/pass-over.json": policy, ...files })
-  const opencode = createFakeOpenCode({ directory: root, agents, ...(faults ? { faults } : {}) })
+  const opencode = createFakeOpenCode({
+    directory: root,
+    agents,
+    ...(faults ? { faults } : {}),
+    ...(rules ? { rules } : {}),
+  })
   const log = createRecordedLog()
   /** Starts the feature as OpenCode does; the sessions stay. */
   const start = () => {

@@ -33,7 +33,7 @@ export const projectTree = (root: string): Record<string, string> =>
 export const connectSandboxes = (
   root: string,
   directory = root,
-  options: { isNoted?: () => boolean } = {},
+  options: { isNoted?: () => boolean; room?: () => number } = {},
 ): TestSandboxes =>
   openSandboxes(root, {
     ...options,

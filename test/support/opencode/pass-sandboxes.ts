@@ -9,6 +9,7 @@ import {
   type Sandbox,
   type SandboxOptions,
 } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
+import type { Room } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
 import { listPending } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { createPasses } from "../../../.opencode/baton/pass-over/store/passes.ts"
 import { isOpen, isPassID } from "../../../.opencode/baton/pass-over/store/record.ts"
@@ -30,7 +31,14 @@ export const openSandboxes = (
     log,
     directory = root,
     isNoted = () => true,
-  }: { run: RunProcess; log: Pick<Log, "debug" | "warn">; directory?: string; isNoted?: () => boolean },
+    room,
+  }: {
+    run: RunProcess
+    log: Pick<Log, "debug" | "warn">
+    directory?: string
+    isNoted?: () => boolean
+    room?: Room | undefined
+  },
 ) => {
   const state = createStateFolder(root)
   const store = createPassStore({ state, log })
@@ -43,7 +51,7 @@ export const openSandboxes = (
       if (isNoted()) await passes.recordApplied(...applied)
     },
   }
-  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs: 2_000 }
+  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs: 2_000, ...(room ? { room } : {}) }
   const sandboxes = createSandboxes(deps)
   const undecidedOf = async (id: string): Promise<readonly string[]> => {
     const record = await store.read(id)

@@ -1,8 +1,10 @@
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
+import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
+import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 
@@ -14,12 +16,15 @@ const setUp = () => {
   const path = join(folder, "lock")
   const lock = (now = Date.now) => createFileLock({ path, heartbeatMs: 5, now })
   /** Writes the lock, or another file of it, as a process with this pid would have left it. */
-  const leaveBehind = async (owner: { pid?: string; host?: string; token?: string }, at = path): Promise<void> => {
+  const leaveBehind = async (
+    owner: { pid?: string; host?: string; token?: string; startedAt?: string | undefined },
+    at = path,
+  ): Promise<void> => {
     const held = await createFileLock({ path: at }).tryAcquire()
-    const [token, pid, host] = readFileSync(at, "utf8").split("\n")
+    const [token, pid, host, startedAt] = readFileSync(at, "utf8").split("\n")
     await held?.release()
-    const left = { token, pid, host, ...owner }
-    writeFileSync(at, [left.token, left.pid, left.host, ""].join("\n"))
+    const left = { token, pid, host, startedAt, ...owner }
+    writeFileSync(at, [left.token, left.pid, left.host, left.startedAt, ""].join("\n"))
   }
   return { folder, path, lock, leaveBehind }
 }
@@ -56,22 +61,45 @@ describe("the lock", () => {
 
   test("is not taken from a process that lives, or from another machine or container", async () => {
     const { path, lock, leaveBehind } = setUp()
-    await leaveBehind({ pid: livingPid() })
+    await leaveBehind({ pid: livingPid(), startedAt: startOfProcess(process.ppid) })
     expect(await lock().tryAcquire()).toBeUndefined()
     rmSync(path)
     await leaveBehind({ pid: deadPid(), host: "elsewhere" })
     expect(await lock().tryAcquire()).toBeUndefined()
   })
 
-  test("is taken from a silent holder whose pid belongs to somebody else by now", async () => {
+  test(promised("pass-over.B7", "is not taken from a process that lives, however long it was silent"), async () => {
     const { lock, leaveBehind } = setUp()
-    await leaveBehind({ pid: livingPid() })
+    const own = await lock().tryAcquire()
+    expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
+    await own?.release()
+    await leaveBehind({ pid: livingPid(), startedAt: startOfProcess(process.ppid) })
+    expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
+    const stopped = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
+    onTestFinished(() => void stopped.kill("SIGKILL"))
+    const startedAt = startOfProcess(stopped.pid ?? 0)
+    stopped.kill("SIGSTOP")
+    await leaveBehind({ pid: String(stopped.pid), startedAt })
+    expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
+    stopped.kill("SIGKILL")
+    await vi.waitFor(async () => expect(await lock().tryAcquire()).toBeDefined())
+  })
+
+  test("is taken at once when its pid belongs to another process by now", async () => {
+    const { lock, leaveBehind } = setUp()
+    await leaveBehind({ pid: livingPid(), startedAt: "1" })
+    expect(await lock().tryAcquire()).toBeDefined()
+  })
+
+  test("of version 0.1.0 is taken from a silent holder whose pid belongs to somebody else by now", async () => {
+    const { lock, leaveBehind } = setUp()
+    await leaveBehind({ pid: livingPid(), startedAt: "" })
     expect(await lock(inSeconds(61)).tryAcquire()).toBeDefined()
   })
 
-  test("is taken from an earlier process that had the pid of this one", async () => {
+  test("of version 0.1.0 is taken from an earlier process that had the pid of this one", async () => {
     const { path, lock, leaveBehind } = setUp()
-    await leaveBehind({})
+    await leaveBehind({ startedAt: "" })
     const beforeThisProcess = new Date(Date.now() - process.uptime() * 1000 - 10_000)
     utimesSync(path, beforeThisProcess, beforeThisProcess)
     expect(await lock().tryAcquire()).toBeDefined()
@@ -101,6 +129,8 @@ describe("the lock", () => {
   test("is known to be lost by a holder it was taken from, which then leaves the new one alone", async () => {
     const { path, lock } = setUp()
     const first = await lock().tryAcquire()
+    // As one of another container that has been silent.
+    writeFileSync(path, readFileSync(path, "utf8").replace(/(\n.*\n).*/, "$1elsewhere"))
     const second = await lock(inSeconds(61)).tryAcquire()
     expect(await first?.isHeld()).toBe(false)
     await first?.release()

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
-import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import {
   findSkillAgents,
   parseFrontMatter,

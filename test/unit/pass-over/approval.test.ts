@@ -1,6 +1,6 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
-import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
 import {
   approveResult,

@@ -1,10 +1,9 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import type { PermissionRule } from "../../../.opencode/baton/host/child-sessions.ts"
+import { evaluate, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import {
   childRules,
-  evaluate,
   inheritRestrictions,
   isReader,
   isToolAllowed,
@@ -90,6 +89,18 @@ describe("the rights of a child", () => {
       { allow: ["read src/a.ts"], deny: ["edit x", "bash x", "task x", "apply_patch x"] },
     ],
     [
+      "in a copy reach it, which lies in the state folder, and Baton's own files there no more than in the project",
+      {
+        child: [deny("edit", ".opencode/state/**"), deny("edit", ".opencode/baton/**")],
+        originator: [deny("edit", ".opencode/state/**"), deny("edit", ".opencode/baton/**")],
+        sandbox: { relative: ".opencode/state/pass-over/p/copy", moved: (path: string) => path },
+      },
+      {
+        allow: ["edit .opencode/state/pass-over/p/copy/src/a.ts"],
+        deny: ["edit .opencode/state/pass-over/p/copy/.opencode/baton/a.ts", "edit .opencode/baton/a.ts"],
+      },
+    ],
+    [
       "without the right to run tools are to read, as its agent reads, and to return",
       { limits: NO_TOOLS, child: [deny("read", "*.env")] },
       { allow: ["read src/a.ts", "pass_over_return x"], deny: ["webfetch x", "read a.env"] },
@@ -103,6 +114,12 @@ describe("the rights of a child", () => {
         expect(evaluate(all, permission, value.join(" ")), use).toBe(action)
       }
     }
+  })
+
+  test(promised("guard.A3", "leave its editing tools out of a request, whatever its originator is denied"), () => {
+    const originator = [OPEN, deny("edit", ".opencode/baton/**")]
+    const rules = childRules({ limits: LIMITS, child: [OPEN, deny("edit")], originator, sandbox: undefined })
+    expect(rules.findLast(({ permission }) => permission === "edit")).toEqual(deny("edit"))
   })
 
   test.each([

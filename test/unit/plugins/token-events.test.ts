@@ -61,8 +61,10 @@ test(promised("speed.G3", "a token costs no plugin a promise beside the one that
   const request = { messages: [userMessage([textPart("Hello.")])] }
   // From now on the feature of a pass is loaded and receives every event.
   for (const [, hooks] of plugins) await hooks["experimental.chat.messages.transform"]?.({}, request)
-  expect(plugins).toHaveLength(5)
+  expect(plugins).toHaveLength(6)
   for (const [path, { event }] of plugins) {
+    // It watches no events.
+    if (path.endsWith("write-guard.ts")) continue
     expect(event, path).toBeDefined()
     for (const token of TOKEN_EVENTS) {
       const made = countPromises(() => void event?.({ event: token } as unknown as EventInput))

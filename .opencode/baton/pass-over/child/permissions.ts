@@ -1,26 +1,10 @@
 import { isAbsolute } from "node:path"
-import type { PermissionRule } from "../../host/child-sessions.ts"
-
-type Action = PermissionRule["action"]
+import { evaluate, matches, type PermissionRule } from "../../host/permissions.ts"
 
 /** OpenCode's permissions that change files; `task` is one because its sessions start with fresh rules. */
 const CHANGING = ["edit", "write", "patch", "multiedit", "apply_patch", "bash", "task"] as const
 /** The permissions of a subagent that may run no tools: it may read; pass_over_return is allowed separately. */
 const READING = ["read", "glob", "grep", "list", "lsp", "skill"] as const
-
-/** OpenCode's wildcards: `*` is any text, `?` any character; `ls *` also matches `ls`. */
-const matches = (text: string, pattern: string): boolean => {
-  const escaped = pattern
-    .replaceAll(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".")
-  const source = escaped.endsWith(" .*") ? `${escaped.slice(0, -3)}( .*)?` : escaped
-  return new RegExp(`^${source}$`, "s").test(text)
-}
-
-/** Decides like OpenCode: the last matching rule, and `ask` without any. */
-export const evaluate = (rules: readonly PermissionRule[], permission: string, value: string): Action =>
-  rules.findLast((rule) => matches(permission, rule.permission) && matches(value, rule.pattern))?.action ?? "ask"
 
 const hasWildcard = (pattern: string): boolean => /[*?]/.test(pattern)
 
@@ -107,6 +91,9 @@ const limitRules = (
   return [deny("*"), ...reading]
 }
 
+const isStateDenied = ({ pattern, action }: PermissionRule): boolean =>
+  action === "deny" && /(?:^|\/)\.opencode\/state\/\*\*$/.test(pattern)
+
 type SandboxRules = {
   /** The sandbox's path relative to the worktree, as OpenCode names its files. */
   readonly relative: string
@@ -172,7 +159,9 @@ export const childRules = (given: {
   readonly sandbox: SandboxRules | undefined
 }): PermissionRule[] => {
   const { limits, child, originator, sandbox } = given
-  const inherited = inheritRestrictions(originator, child)
+  // The sandbox lies in the state folder, which no agent may change.
+  const isKept = (rule: PermissionRule) => sandbox === undefined || !isStateDenied(rule)
+  const inherited = inheritRestrictions(originator, child).filter(isKept)
   const limiting = limitRules(limits, child)
   const inSandbox = (rules: readonly PermissionRule[]) => (sandbox === undefined ? [] : rulesInSandbox(rules, sandbox))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }
@@ -182,6 +171,8 @@ export const childRules = (given: {
     ...inherited,
     ...limiting,
     ...inSandbox(limiting),
+    // OpenCode leaves the tools out of a request only while the last rule denies them for every file.
+    ...(isDenied(child, "edit") ? [deny("edit")] : []),
     deny("question"),
     returning,
   ]

@@ -1,6 +1,7 @@
 import { firstOf, withDeadline } from "../../host/async.ts"
-import type { ChildSessions, PermissionRule, Prompt } from "../../host/child-sessions.ts"
+import type { ChildSessions, Prompt } from "../../host/child-sessions.ts"
 import type { Log } from "../../host/log.ts"
+import type { PermissionRule } from "../../host/permissions.ts"
 import type { Result, StoredMessage } from "../../host/sessions.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { abortTree } from "../policy/chain.ts"

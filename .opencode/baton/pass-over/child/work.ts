@@ -1,6 +1,9 @@
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { describeError, type Log, truncate } from "../../host/log.ts"
+import { evaluate } from "../../host/permissions.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { Artifact } from "../contract.ts"
+import { reasonForName } from "../result/approval.ts"
 import {
   buildWorkOutput,
   CHILD_MESSAGES,
@@ -128,9 +131,19 @@ export const createChildWork = (deps: PassWorkDeps) => {
     return []
   }
 
-  /** Applies to the worktree what the policy allows. */
+  /** Applies to the worktree what the policy allows: files that the originator may write unasked, and that nothing runs. */
   const autoApply = async (pass: ActivePass, record: PassRecord): Promise<PassRecord> => {
-    const paths = "undecided" in record.state ? record.state.undecided : []
+    const { originatorRules } = pass.prepared
+    const undecided = "undecided" in record.state ? record.state.undecided : []
+    const isWanted = (artifact: Artifact): boolean => {
+      if (artifact.type !== "file_modification" || !undecided.includes(artifact.path)) return false
+      const written = [artifact.path, artifact.previous_path ?? artifact.path]
+      const isAllowed = written.every((path) => evaluate(originatorRules, "edit", path) === "allow")
+      return isAllowed && reasonForName(artifact) === undefined
+    }
+    const wanted = (record.output?.artifacts ?? []).filter(isWanted)
+    const paths = wanted.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
+    if (paths.length === 0) return record
     const options = { merge: true, allOrNothing: false, by: "policy" } as const
     const applied = await sandboxes.apply(pass.id, paths, options)
     if (applied.kind === "refused") log.warn("changes could not be applied", { pass: pass.id, reason: applied.reason })

@@ -1,12 +1,39 @@
+import { posix } from "node:path"
 import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { describeError, type Log } from "../../host/log.ts"
+import { evaluate, type PermissionRule } from "../../host/permissions.ts"
 import type { Requests } from "../../host/requests.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
-import { evaluate } from "../child/permissions.ts"
+import type { FileModification } from "../contract.ts"
 import type { PassSignal } from "../events.ts"
 import type { PassRecord } from "../store/record.ts"
+
+/** Files that programs run, or obey, without being asked: of OpenCode and other agents, git, the editor, the shell and CI. */
+const RUNS = new RegExp(
+  String.raw`(?:^|/)(?:\.(?:opencode|vscode|husky)/|\.github/workflows/|` +
+    String.raw`(?:opencode\.json[^/]*|\.git[^/]*|\.envrc|\.mcp\.json|AGENTS\.md|CLAUDE\.md)$)`,
+  "i",
+)
+
+export const isRun = (path: string): boolean => RUNS.test(path)
+
+/** @param path of the link, relative to the worktree */
+const leadsOut = (path: string, target: string): boolean => {
+  const reached = posix.normalize(posix.join(posix.dirname(path), target))
+  return posix.isAbsolute(target) || /^\.\.(?:\/|$)|^\.git(?:\/|$)/i.test(reached)
+}
+
+/** @returns the reason why a changed file is applied by its name alone; undefined for any other file */
+export const reasonForName = ({
+  path,
+  previous_path: previous,
+  link_target: target,
+}: Pick<FileModification, "path" | "previous_path" | "link_target">): string | undefined => {
+  if (isRun(path) || (previous !== undefined && isRun(previous))) return "programs run or obey it"
+  return target !== undefined && leadsOut(path, target) ? "it leads out of the worktree" : undefined
+}
 
 type Asked =
   /** By the user, or by a rule of the user. */
@@ -35,14 +62,30 @@ const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of
 
 /** Checks whether an agent may write files in a session. @param patterns paths relative to the worktree */
 export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
+  const readRules = async (
+    sessionID: string,
+    agent: string,
+  ): Promise<{ readonly value: readonly PermissionRule[] } | { readonly reason: string }> => {
+    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.parentAndPermissions(sessionID)])
+    if (agents.kind === "failed") return { reason: agents.reason }
+    if (own.kind === "failed") return { reason: own.reason }
+    const ofAgent = agents.value.find(({ name }) => name === agent)?.permission ?? []
+    return { value: [...ofAgent, ...own.value.permission] }
+  }
+
   /** Decides by the rules alone, when the user cannot be asked. */
   const judge = async (patterns: readonly string[], sessionID: string, agent: string): Promise<MayWrite> => {
-    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.parentAndPermissions(sessionID)])
-    if (agents.kind === "failed") return { kind: "refused", reason: agents.reason }
-    if (own.kind === "failed") return { kind: "refused", reason: own.reason }
-    const rules = [...(agents.value.find(({ name }) => name === agent)?.permission ?? []), ...own.value.permission]
-    const isAllowed = patterns.every((path) => evaluate(rules, "edit", path) === "allow")
+    const rules = await readRules(sessionID, agent)
+    if ("reason" in rules) return { kind: "refused", reason: rules.reason }
+    const isAllowed = patterns.every((path) => evaluate(rules.value, "edit", path) === "allow")
     return isAllowed ? { kind: "granted" } : { kind: "refused", reason: NOT_WITHOUT_RULE }
+  }
+
+  /** OpenCode puts the answer "always" behind every rule, also behind the denial of files that run. */
+  const isDenied = async (patterns: readonly string[], sessionID: string, agent: string): Promise<boolean> => {
+    if (!patterns.some(isRun)) return false
+    const rules = await readRules(sessionID, agent)
+    return "reason" in rules || patterns.some((path) => evaluate(rules.value, "edit", path) === "deny")
   }
 
   return async (
@@ -50,6 +93,7 @@ export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
     passID: string,
     { sessionID, agent, ask }: Pick<ToolContext, "sessionID" | "agent" | "ask">,
   ): Promise<MayWrite> => {
+    if (await isDenied(patterns, sessionID, agent)) return { kind: "refused", reason: "a rule denies it" }
     const question = { permission: "edit", patterns: [...patterns], always: ["*"], metadata: { pass_over_id: passID } }
     const asked = await askUser(ask, question)
     return asked.kind === "unsupported" ? judge(patterns, sessionID, agent) : asked

@@ -10,6 +10,7 @@ import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
 import type { Approval, EditPermission } from "./approval.ts"
+import { reasonForName } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 import { withoutContents } from "./work-output.ts"
 
@@ -47,6 +48,28 @@ const previousPaths = ({ output }: PassRecord, paths: readonly string[]): string
       ? [artifact.previous_path]
       : [],
   )
+
+type Unnamed = { readonly path: string; readonly reason: string }
+
+/** The files among these that are applied only when `artifacts` names them. */
+const filesToName = ({ output }: PassRecord, paths: readonly string[]): Unnamed[] =>
+  (output?.artifacts ?? []).flatMap((artifact) => {
+    const reason = artifact.type === "file_modification" ? reasonForName(artifact) : undefined
+    return artifact.type === "file_modification" && reason !== undefined && paths.includes(artifact.path)
+      ? [{ path: artifact.path, reason }]
+      : []
+  })
+
+const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
+  if (files.length === 0) return []
+  const call = JSON.stringify({ pass_over_id: passID, artifacts: files.map(({ path }) => path) })
+  const lines = files.map(({ path, reason }) => `- ${path}: ${reason}`)
+  return [
+    "These are applied by their names alone, and stay pending:",
+    ...lines,
+    `If they are wanted: pass_over_apply ${call}`,
+  ]
+}
 
 const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
   `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
@@ -116,7 +139,10 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     if (held.kind === "refused") return renderError(held.error)
     if (held.paths.length === 0) return renderError(wrongState(held.record))
     if ((await approve(held.record, ask)).kind === "refused") return renderUnapproved(held.record)
-    const { paths } = held
+    const unnamed = args.artifacts === undefined ? filesToName(held.record, held.paths) : []
+    const paths = held.paths.filter((path) => !unnamed.some((file) => file.path === path))
+    const rest = renderUnnamed(passID, unnamed)
+    if (paths.length === 0) return [`${passID}: nothing was applied.`, ...rest].join("\n")
     // An agent that may not write these files must not have a pass write them.
     const asked = await mayWrite([...paths, ...previousPaths(held.record, paths)], passID, context)
     if (asked.kind === "refused") {
@@ -127,7 +153,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
     const done = applied.files.filter(isApplied)
     const lines = applied.files.map(renderFileResult)
-    if (done.length === paths.length) return [`${passID}: applied.`, ...lines].join("\n")
+    if (done.length === paths.length) return [`${passID}: applied.`, ...lines, ...rest].join("\n")
     const conflicts = applied.files.filter(({ outcome }) => outcome === "conflict")
     const canMerge = !merge && conflicts.some(({ mergeable }) => mergeable)
     const error = passOverError("E022", {
@@ -137,7 +163,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
         ? { nextStep: "Call pass_over_apply again with merge: true, name other files in artifacts, or reject." }
         : {}),
     })
-    return [renderError(error), ...lines].join("\n")
+    return [renderError(error), ...lines, ...rest].join("\n")
   }
 
   const reject = async (args: RejectArguments, { sessionID }: Context): Promise<string> => {

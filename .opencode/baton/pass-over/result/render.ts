@@ -2,7 +2,7 @@ import { truncate } from "../../host/log.ts"
 import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
 import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
-import { isApproved } from "./approval.ts"
+import { isApproved, reasonForName } from "./approval.ts"
 
 /** Limits of a result as handed to its originator; pass_over_status shows all of it. */
 const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
@@ -33,9 +33,17 @@ export const renderFinding = (finding: Omit<Extract<Artifact, { type: "finding" 
   return `${severity}${place}: ${message}${fix === undefined ? "" : ` → ${fix}`}`
 }
 
-const renderFile = ({ path, change, previous_path, by, is_binary, is_large }: FileModification): string => {
+const EXECUTABLE = "100755"
+
+const renderFile = (file: FileModification): string => {
+  const { path, change, previous_path, link_target, old_mode, new_mode, by, is_binary, is_large } = file
+  const reason = reasonForName(file)
   const notes = [
     ...(previous_path === undefined ? [] : [`from ${previous_path}`]),
+    ...(link_target === undefined ? [] : [`link → ${JSON.stringify(link_target)}`]),
+    ...(new_mode === EXECUTABLE ? ["executable"] : []),
+    ...(old_mode !== null && new_mode !== null && old_mode !== new_mode ? [`mode ${old_mode} → ${new_mode}`] : []),
+    ...(reason === undefined ? [] : [`applied by its name alone: ${reason}`]),
     ...(by === "shell" ? ["by a shell command"] : []),
     ...(is_binary ? ["binary"] : []),
     ...(is_large ? ["large"] : []),

@@ -65,6 +65,8 @@ export const stageContents = async (git: Git, store: string, folder: string, oid
 /** Larger contents are named but not shown; they are applied like any other. */
 const LARGE_FILE_BYTES = 256 * 1024
 
+const LINK = "120000"
+
 const changeOf = ({ previous_path, base, next }: Change): FileModification["change"] => {
   if (previous_path !== null) return "renamed"
   if (base === null) return "added"
@@ -141,6 +143,7 @@ export const describeChanges = async (
       new_hash: next?.oid ?? null,
       old_mode: base?.mode ?? null,
       new_mode: next?.mode ?? null,
+      ...(next?.mode === LINK && typeof after === "string" ? { link_target: after } : {}),
       by,
     }
   })

@@ -57,7 +57,7 @@ export const lookAtSource = async (
   git: Git,
   { git: lister }: PassFolder,
   { top, directory, repository }: Source,
-  excludesFile: string,
+  { excludesFile, room }: { excludesFile: string; room: number },
 ): Promise<SeenTree> => {
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
   const paths = await listFiles(git, { top, repository, excludesFile, lister })
@@ -65,7 +65,7 @@ export const lookAtSource = async (
     const what = `has ${paths.length} files, which is more than a sandbox holds`
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))
   }
-  const tree = await lookAtTree(top, paths)
+  const tree = await lookAtTree(top, paths, room)
   const way = relative(top, directory).split(sep).join("/")
   if (way !== "" && !tree.folders.includes(way) && !tree.files.some(({ path }) => path.startsWith(`${way}/`)))
     throw new Error(`${directory} holds no file that git does not ignore`)

@@ -5,7 +5,7 @@
 import { lstatSync, realpathSync } from "node:fs"
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { isNotFound } from "../../host/log.ts"
-import { EDITING_TOOLS, PATCH_TOOLS } from "../../task/activity.ts"
+import { EDITING_TOOLS, PATCH_PATH, PATCH_TOOLS } from "../../task/activity.ts"
 
 export type SandboxPaths = {
   /** OpenCode's directory, the base of relative paths. */
@@ -37,9 +37,6 @@ const OTHER_TOOLS: ReadonlySet<string> = new Set([
   "question",
   "invalid",
 ])
-
-/** Lines of a patch that name a file; every other line begins with a space, a sign or an @. */
-const PATCH_PATH = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.+?)(\r?)$/gm
 
 const escapePattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 
@@ -111,22 +108,6 @@ const redirectField = (
 ): Record<string, string> => {
   const value = args[field]
   return typeof value === "string" ? { [field]: toSandboxPath(value, paths) } : {}
-}
-
-/** OpenCode's own tools that write files. */
-export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])
-
-const pathOf = (value: unknown): string[] =>
-  typeof value === "object" && value !== null && "filePath" in value && typeof value.filePath === "string"
-    ? [value.filePath]
-    : []
-
-/** Returns the files that a call of a writing tool names. */
-export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown>>): string[] => {
-  if (!WRITING_TOOLS.has(tool)) return []
-  const patch = typeof args.patchText === "string" ? args.patchText : ""
-  const edits = Array.isArray(args.edits) ? args.edits.flatMap(pathOf) : []
-  return [...pathOf(args), ...edits, ...[...patch.matchAll(PATCH_PATH)].flatMap(([, , path]) => path ?? [])]
 }
 
 /**

@@ -27,6 +27,8 @@ const refuse =
   (code: Refusal["code"], fix: string) =>
   (reason: string): Refusal => ({ kind: "refused", code, reason, fix })
 
+const wrongState = (reason: string, fix: string): Refusal => refuse("wrong-state", fix)(reason)
+
 export const refusals = {
   noGit: refuse("no-git", "Install git, or pass to a subagent that may not change files."),
   noRepository: refuse(
@@ -37,7 +39,12 @@ export const refusals = {
     refuse("unknown-pass", "pass_over_status lists the passes there are.")(`no files are kept for a pass ${passID}`),
   busy: refuse("busy", "Try again when that is done."),
   damaged: refuse("damaged", "Look into the folder named; nothing in it was changed."),
-  wrongState: (reason: string, fix: string): Refusal => refuse("wrong-state", fix)(reason),
+  wrongState,
+  takenOver: (passID: string): Refusal =>
+    wrongState(
+      `another process took the pass ${passID} over while this one stood still: it stored the files as they were then, and later ones are not carried`,
+      "Look at what was stored with pass_over_status.",
+    ),
   failed: refuse("failed", "Mend the cause and try again; what is held stays held."),
 }
 

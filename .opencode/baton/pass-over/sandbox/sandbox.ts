@@ -19,7 +19,7 @@ import {
   RefusalError,
   refusals,
 } from "./repository.ts"
-import { collectChanges, hasUncarried, type Skipped, statIfThere } from "./snapshot.ts"
+import { collectChanges, hasUncarried, type Room, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
 import {
   findTarget,
   type PassFolder,
@@ -75,9 +75,11 @@ type SandboxesDeps = {
   readonly directory: string
   readonly run: RunProcess
   /** A pass is this process's own while it has claimed it. */
-  readonly owners: Pick<PassOwners, "during">
+  readonly owners: Pick<PassOwners, "during" | "isLost">
   readonly passes: Pick<Passes, "appliedPaths" | "recordApplied">
   readonly log: Pick<Log, "debug" | "warn">
+  /** Bytes that may be written in a folder (default: of its disk, less a twentieth). */
+  readonly room?: Room
   /** Time that an apply waits for another one (default 10 s). */
   readonly lockWaitMs?: number
 }
@@ -110,7 +112,7 @@ type Open = Omit<Sandbox, "ready"> & {
 export type Sandboxes = ReturnType<typeof createSandboxes>
 
 export const createSandboxes = (deps: SandboxesDeps) => {
-  const { state, directory, run, owners, passes, log, lockWaitMs = LOCK_WAIT_MS } = deps
+  const { state, directory, run, owners, passes, log, lockWaitMs = LOCK_WAIT_MS, room = roomOn } = deps
   const git = createGit(run)
   const findExcludes = lazy(() => findExcludesFile(run, directory))
   /** Not a valid pass id. Finished sandboxes are moved here to be deleted. */
@@ -159,7 +161,10 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     }
     await state.prepare("pass-over", passID, "files")
     try {
-      const tree = await lookAtSource(git, folder, source, await findExcludes())
+      const tree = await lookAtSource(git, folder, source, {
+        excludesFile: await findExcludes(),
+        room: room(folder.root),
+      })
       await saveTarget(state, folder, source.top)
       const made: Open = {
         kind: "created",
@@ -210,12 +215,18 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     const isThere = statIfThere(top)?.isDirectory() === true
     await removeAll(folder.store)
     await createSnapshotRepository(folder.store)
-    const found = isThere
-      ? await collectChanges({ git, top, gitFolder, index }, { base, store: folder.store, toolPaths })
-      : { files: [], skipped: [SANDBOX_IS_GONE] }
-    const changes: StoredChanges = { version: 1, files: found.files, left_out: found.skipped }
-    await saveChanges(folder, changes)
-    return changes
+    try {
+      const found = isThere
+        ? await collectChanges({ git, top, gitFolder, index, room }, { base, store: folder.store, toolPaths })
+        : { files: [], skipped: [SANDBOX_IS_GONE] }
+      const changes: StoredChanges = { version: 1, files: found.files, left_out: found.skipped }
+      await saveChanges(folder, changes)
+      return changes
+    } catch (error) {
+      // The sandbox has everything; a part of it would only fill the disk.
+      await removeAll(folder.store)
+      throw error
+    }
   }
 
   const collectIn = async (
@@ -261,6 +272,10 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       })
     }
     await own?.ready
+    if (own && (await owners.isLost(passID))) {
+      log.warn("another process took the files of a pass over", { passID })
+      return refusals.takenOver(passID)
+    }
     return withPass("storing", passID, (at, stage) => collectIn(passID, { folder: at, stage, toolPaths }))
   }
 
@@ -274,7 +289,9 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     ready: async (passID: string): Promise<Refusal | undefined> => {
       const own = open.get(passID)
       if (own) own.isUsed = true
-      return await own?.ready
+      const missing = await own?.ready
+      if (missing || own?.isOwn !== true) return missing
+      return (await owners.isLost(passID)) ? refusals.takenOver(passID) : undefined
     },
     /**
      * Stores what an ended child changed, if it used its sandbox at all, and removes the sandbox; the project stays as it is. Of

@@ -1,5 +1,5 @@
 /** Snapshots of folders as git trees: which files there are, their contents, and the changes between two of them. */
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats } from "node:fs"
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, statfsSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode, isNotFound } from "../../host/log.ts"
@@ -135,8 +135,44 @@ export type SeenTree = {
   readonly skipped: readonly Skipped[]
 }
 
-/** Largest tree of a sandbox; a larger one suggests a missing line in .gitignore. */
+/** Largest tree of a sandbox, and of what a child may have changed; a larger one suggests a missing line in .gitignore. */
 const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
+
+/** The share of a disk that passes leave free. */
+const KEPT_SHARE = 0.05
+
+/** Tells how many bytes may be written in a folder; it is asked anew before each writing. */
+export type Room = (folder: string) => number
+
+/** @returns Infinity where the system cannot tell */
+export const roomOn: Room = (folder) => {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(folder)
+    return Math.max(0, (bavail - blocks * KEPT_SHARE) * bsize)
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** Splits items by whether they fit into the room, the small ones first. Both parts keep the order. */
+export const splitByRoom = <T>(
+  items: readonly T[],
+  sizeOf: (item: T) => number,
+  room: number,
+): { fit: readonly T[]; over: readonly T[] } => {
+  let left = Math.min(room, MAX_TREE_BYTES)
+  const over = new Set<T>()
+  for (const item of items.toSorted((one, other) => sizeOf(one) - sizeOf(other))) {
+    left -= sizeOf(item)
+    if (left < 0) over.add(item)
+  }
+  return { fit: items.filter((item) => !over.has(item)), over: [...over] }
+}
+
+const MEGABYTE = 1024 * 1024
+
+const describeOver = (bytes: number): string =>
+  `its ${Math.ceil(bytes / MEGABYTE)} MB do not fit: a pass holds 2 GB at most and leaves a twentieth of the disk free`
 
 const LIST = ["ls-files", "-z", "-o", "--exclude-standard"]
 
@@ -161,7 +197,7 @@ export const listFiles = async (
 }
 
 /** Looks at listed files. Other names are left out and named. @throws RangeError for a tree that is too large */
-export const lookAtTree = async (top: string, paths: readonly string[]): Promise<SeenTree> => {
+export const lookAtTree = async (top: string, paths: readonly string[], room: number): Promise<SeenTree> => {
   const files: SeenTree["files"][number][] = []
   const folders: string[] = []
   const skipped: Skipped[] = []
@@ -178,6 +214,10 @@ export const lookAtTree = async (top: string, paths: readonly string[]): Promise
     if (found.kind !== "file") return
     total += found.stats.size
     if (total > MAX_TREE_BYTES) throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
+    if (total > room)
+      throw new RangeError(
+        `the files that git does not ignore do not fit: a twentieth of the disk stays free (${path})`,
+      )
     files.push({ path, stats: found.stats })
   })
   return { files, folders, skipped }
@@ -227,9 +267,9 @@ export const hasUncarried = (skipped: readonly Skipped[]): boolean =>
  *
  * @returns what cannot be carried
  */
-const addChanges = async (place: SnapshotPlace): Promise<Skipped[]> => {
-  const { git, top, gitFolder, index } = place
-  const present: string[] = []
+const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skipped[]> => {
+  const { git, top, gitFolder, index, room } = place
+  const present: { path: string; size: number }[] = []
   const gone: string[] = []
   const skipped: Skipped[] = []
   const look = createLook(top)
@@ -241,7 +281,7 @@ const addChanges = async (place: SnapshotPlace): Promise<Skipped[]> => {
       const path = `${way}${name}`
       if (isExcluded(path)) return
       const found = look(path)
-      if (found.kind === "file") present.push(path)
+      if (found.kind === "file") present.push({ path, size: found.stats.size })
       else if (found.kind !== "skipped") gone.push(path)
       else if (found.reason === OWN_REPOSITORY) nested.push(path)
       else skipped.push({ path, reason: found.reason })
@@ -255,7 +295,10 @@ const addChanges = async (place: SnapshotPlace): Promise<Skipped[]> => {
   const listed = await git([...LIST, "-m"], { cwd: top, gitFolder, index })
   await sort("", [...new Set(parseList(listed))])
   await updateIndex(place, ["--force-remove"], gone)
-  await addFiles(place, present, { isDurable: true })
+  const { fit, over } = splitByRoom(present, ({ size }) => size, room(gitFolder))
+  skipped.push(...over.map(({ path, size }) => ({ path, reason: describeOver(size) })))
+  const fitting = fit.map(({ path }) => path)
+  await addFiles(place, fitting, { isDurable: true })
   return skipped
 }
 
@@ -277,6 +320,8 @@ const parseChanges = (raw: string): RawChange[] => {
   return changes
 }
 
+const renderLines = (lines: Iterable<string>): string => `${[...lines].join("\n")}\n`
+
 const flushFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder, "r")
   try {
@@ -294,25 +339,29 @@ const flushFolder = async (folder: string): Promise<void> => {
  * @throws when the sandbox cannot be read
  */
 export const collectChanges = async (
-  place: SnapshotPlace,
+  place: SnapshotPlace & { room: Room },
   { base, store, toolPaths }: { base: string; store: string; toolPaths: ReadonlySet<string> },
 ): Promise<{ files: Change[]; skipped: Skipped[] }> => {
-  const { git, top, gitFolder, index } = place
+  const { git, top, gitFolder, index, room } = place
   const skipped = await addChanges(place)
   const diff = ["diff-index", "--cached", "--raw", "-z", "--no-abbrev", "-M100%", "--no-rename-empty", base]
   const found = parseChanges(await git(diff, { cwd: top, gitFolder, index }))
   const oids = new Set(found.flatMap((each) => [each.base?.oid, each.next?.oid]).filter((oid) => oid !== undefined))
   if (oids.size === 0) return { files: [], skipped }
-  const options = { cwd: top, gitFolder, stdin: `${[...oids].join("\n")}\n` }
-  const packs = join(store, "objects", "pack")
-  const [described] = await Promise.all([
-    git(["cat-file", "--batch-check"], options),
-    git(["pack-objects", "-q", "--window=0", join(packs, "pack")], { ...options, isDurable: true }),
-  ])
-  await flushFolder(packs)
+  const options = { cwd: top, gitFolder }
+  const described = await git(["cat-file", "--batch-check"], { ...options, stdin: renderLines(oids) })
   const sizes = new Map(described.split("\n").map((line) => [line.split(" ")[0], Number(line.split(" ")[2])]))
   const sized = (state: RawChange["base"]): FileState | null => state && { ...state, size: sizes.get(state.oid) ?? 0 }
-  const files = found.map(
+  const sizeOf = ({ base: one, next: other }: RawChange): number => (sized(one)?.size ?? 0) + (sized(other)?.size ?? 0)
+  const { fit, over } = splitByRoom(found, sizeOf, room(store))
+  skipped.push(...over.map((each) => ({ path: each.path, reason: describeOver(sizeOf(each)) })))
+  if (fit.length === 0) return { files: [], skipped }
+  const packs = join(store, "objects", "pack")
+  const kept = new Set(fit.flatMap((each) => [each.base?.oid, each.next?.oid]).filter((oid) => oid !== undefined))
+  const packed = { ...options, stdin: renderLines(kept), isDurable: true }
+  await git(["pack-objects", "-q", "--window=0", join(packs, "pack")], packed)
+  await flushFolder(packs)
+  const files = fit.map(
     (each): Change => ({
       ...each,
       base: sized(each.base),

@@ -36,6 +36,8 @@ export type PassOwners = {
   release(passID: string): Promise<void>
   /** Tells whether a running process works on it. */
   isOwned(passID: string): Promise<boolean>
+  /** Tells whether a pass of this process was taken over by another one. */
+  isLost(passID: string): Promise<boolean>
   /** Does work on a pass of this process, or on one that no process works on; "busy" while another one does. */
   during<T>(passID: string, work: () => Promise<T>): Promise<T | "busy">
 }
@@ -56,6 +58,7 @@ export const createPassOwners = (
       await held.get(passID)?.release()
       held.delete(passID)
     },
+    isLost: async (passID) => (await held.get(passID)?.isHeld()) === false,
     isOwned: (passID) => lockOf(passID).isTaken(),
     during: async (passID, work) => {
       if (await held.get(passID)?.isHeld()) return work()

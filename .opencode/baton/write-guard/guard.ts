@@ -1,0 +1,84 @@
+import { lstatSync, readlinkSync, realpathSync } from "node:fs"
+import { basename, dirname, join, relative, resolve, sep } from "node:path"
+import type { Config } from "@opencode-ai/plugin"
+import type { Core } from "../core/core.ts"
+import { isNotFound } from "../host/log.ts"
+import type { PermissionRule } from "../host/permissions.ts"
+import { bundleRoot } from "../host/project.ts"
+import { isRecord } from "../host/sessions.ts"
+import { pathsToWrite } from "../task/activity.ts"
+import { createPromptFiles, type PromptName } from "../task/prompts.ts"
+import { judgePath, type Paths, protectFiles } from "./rules.ts"
+
+const PROMPTS: readonly PromptName[] = ["handoff", "handoff-command", "worker", "planner"]
+
+const MAX_LINKS = 40
+
+/** The path that a write would reach, also of a file that is not there yet or behind a link that leads nowhere. */
+const writtenPath = (path: string, links = 0): string => {
+  try {
+    return realpathSync(path)
+  } catch (error) {
+    if (!isNotFound(error) || dirname(path) === path) return path
+  }
+  const inRealFolder = join(writtenPath(dirname(path), links), basename(path))
+  const isLink = lstatSync(inRealFolder, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  if (!isLink || links >= MAX_LINKS) return inRealFolder
+  return writtenPath(resolve(dirname(inRealFolder), readlinkSync(inRealFolder)), links + 1)
+}
+
+/** Characters that a file system which folds names ignores. */
+const IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
+
+const folded = (path: string): string => path.normalize("NFKC").replaceAll(IGNORED, "").toLowerCase()
+
+/** A pass's copy of the project lies in the state folder; its files are not Baton's. */
+const inProject = (path: string): string => path.replace(/\/\.opencode\/state\/pass-over\/[^/]+\/copy\//, "/")
+
+export const createWriteGuard = ({ input, projectRoot }: Core) => {
+  const below = (folder: string, path: string) => relative(folder, path).split(sep).join("/")
+  // OpenCode names files relative to its worktree, which is "/" outside git.
+  const worktree = input.worktree
+  const place = below(worktree, projectRoot)
+  const prefix = place === "" ? "" : `${place}/`
+  const prompts = createPromptFiles({ root: projectRoot })
+  const paths: Paths = {
+    prefix,
+    prompts: PROMPTS.map((name) => prompts.read(name)).flatMap((file) => (file.kind === "text" ? [file.path] : [])),
+  }
+  let users: readonly (readonly PermissionRule[])[] = []
+  const realWorktree = realpathSync(worktree)
+  /** A copy of the bundle outside the project, for all projects of the user. */
+  const ownFolders = ["baton", "plugins"].map((name) => folded(`${join(realpathSync(dirname(bundleRoot)), name)}/`))
+  const inLowerCase: Paths = { prefix: folded(prefix), prompts: paths.prompts.map(folded) }
+
+  /** @param named as the model wrote it @returns a sentence for the model, or undefined */
+  const refusalOf = (named: string): string | undefined => {
+    const lexical = resolve(input.directory, named)
+    const real = writtenPath(lexical)
+    const path = below(realWorktree, inProject(real))
+    const verdict = judgePath(path, paths, users)
+    const byFolded = verdict === "free" ? judgePath(folded(path), inLowerCase, []) : verdict
+    const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))
+    if (byFolded === "denied" || isElsewhere)
+      return `${named} is one of Baton's own files, which no agent may change. A rule of the user's own for this path allows it.`
+    // By its own name OpenCode's rule has asked for it.
+    if (byFolded === "asked" && judgePath(below(worktree, inProject(lexical)), paths, []) !== "asked")
+      return `${named} is a file of Baton's, ${path}, under another name: write it by that one, so that the user can be asked.`
+    return undefined
+  }
+
+  return {
+    protect: (config: Config): void => {
+      users = protectFiles(config as Parameters<typeof protectFiles>[0], paths)
+    },
+    refusal: (tool: string, args: unknown): string | undefined => {
+      if (!isRecord(args)) return undefined
+      for (const path of pathsToWrite(tool, args)) {
+        const refusal = refusalOf(path)
+        if (refusal !== undefined) return refusal
+      }
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import { evaluate, matches, type PermissionRule } from "../host/permissions.ts"
+
+type Rule = PermissionRule
+
+/** Relative to the project. OpenCode's `*` is any text, a slash too. */
+const DENIED = ["baton", "plugins", "plugin", "state", "pass-over-logs"].map((folder) => `.opencode/${folder}/**`)
+const ASKED = [".opencode/*.json"]
+
+/** OpenCode's own agents that may change no file unless a rule says so. */
+const READERS = new Set(["plan", "explore", "title", "summary", "compaction"])
+/** OpenCode's own agents that may. */
+const WRITERS = ["build", "general"]
+
+/** The rules of a permission setting, as OpenCode reads it: `{ "edit": "ask", "bash": { "git *": "allow" } }`, or one word. */
+const rulesOf = (setting: unknown): Rule[] => {
+  const byName = typeof setting === "string" ? { "*": setting } : Object(setting)
+  return Object.entries(byName).flatMap(([permission, value]) => {
+    const byPattern: Record<string, unknown> =
+      typeof value === "object" && value !== null ? { ...value } : { "*": value }
+    return Object.entries(byPattern).map(([pattern, action]) => ({
+      permission,
+      pattern,
+      action: action as Rule["action"],
+    }))
+  })
+}
+
+const isAll = ({ pattern }: Rule): boolean => pattern === "*" || pattern === "**"
+
+/** Tells whether the user meant the protected files: a rule for all files does not. */
+const isNamed = ({ pattern }: Rule): boolean => /(?:^|[/*])(?:\.opencode|prompts)(?:\/|$)/.test(pattern)
+
+export type Paths = {
+  /** The project's folder relative to the worktree, "" or with a slash at its end. */
+  readonly prefix: string
+  /** Baton's prompt files, relative to the project. */
+  readonly prompts: readonly string[]
+}
+
+/**
+ * The rules for `edit` that go behind an agent's own: protected files are denied or asked for, and after them stand the user's
+ * own rules from the first one on that names such files, so that these decide. OpenCode takes the last rule that matches.
+ */
+const ownRules = (edits: readonly Rule[], { prefix, prompts }: Paths): Rule[] => {
+  const last = edits.at(-1)
+  // OpenCode leaves the tools out of a request only while such a rule is the last one.
+  if (last && isAll(last) && last.action === "deny") return []
+  const afterAll = edits.slice(edits.findLastIndex(isAll) + 1)
+  const first = afterAll.findIndex(isNamed)
+  const users = first === -1 ? [] : afterAll.slice(first)
+  const rule = (action: Rule["action"]) => (path: string) => ({
+    permission: "edit",
+    pattern: `${prefix}${path}`,
+    action,
+  })
+  const asked = [...ASKED, ...prompts]
+    .filter((path) => evaluate(edits, "edit", `${prefix}${path.replace("*", "opencode")}`) === "allow")
+    .map(rule("ask"))
+  const own = [...DENIED.map(rule("deny")), ...asked]
+  return [...own, ...users]
+}
+
+/** Of rules with one pattern the last decides; an object keeps the place of the first. */
+const toSetting = (rules: readonly Rule[]): Record<string, Rule["action"]> => {
+  const last = rules.filter(({ pattern }, at) => !rules.slice(at + 1).some((later) => later.pattern === pattern))
+  return Object.fromEntries(last.map(({ pattern, action }) => [pattern, action]))
+}
+
+type Agent = { permission?: unknown; disable?: boolean }
+type Config = { permission?: unknown; agent?: Record<string, Agent | undefined> }
+
+/**
+ * Adds the rules to each agent that may change files.
+ *
+ * @returns the rules for `edit` of each agent as the user has them
+ */
+export const protectFiles = (config: Config, paths: Paths): readonly (readonly Rule[])[] => {
+  const agents = { ...config.agent }
+  const names = new Set([...WRITERS, "plan", "explore", ...Object.keys(agents)])
+  const lists = [...names].map((name) => {
+    const agent = agents[name]
+    const before: Rule = { permission: "edit", pattern: "*", action: READERS.has(name) ? "deny" : "allow" }
+    const rules = [before, ...rulesOf(config.permission), ...rulesOf(agent?.permission)]
+    const edits = rules.filter(({ permission }) => matches("edit", permission))
+    const added = agent?.disable === true ? [] : ownRules(edits, paths)
+    if (added.length > 0) {
+      const own = typeof agent?.permission === "string" ? { "*": agent.permission } : { ...Object(agent?.permission) }
+      // A key of its own stands behind the user's, which keep their order.
+      const key = "edit" in own ? "edit*" : "edit"
+      own[key] = toSetting(added)
+      agents[name] = { ...agent, permission: own }
+    }
+    return edits
+  })
+  config.agent = agents
+  return lists
+}
+
+/** The verdict on a path relative to the worktree, for a write that OpenCode's rules may have let pass. */
+export const judgePath = (
+  path: string,
+  { prefix, prompts }: Paths,
+  users: readonly (readonly Rule[])[],
+): "free" | "allowed" | "denied" | "asked" => {
+  const matchesOne = (patterns: readonly string[]) => patterns.some((pattern) => matches(path, `${prefix}${pattern}`))
+  const kind = matchesOne(DENIED) ? "denied" : matchesOne([...ASKED, ...prompts]) ? "asked" : "free"
+  if (kind === "free") return kind
+  const decides = users.map((rules) => rules.findLast(({ pattern }) => matches(path, pattern)))
+  return decides.some((rule) => rule && isNamed(rule) && rule.action !== "deny") ? "allowed" : kind
+}

@@ -1,0 +1,110 @@
+import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { reasonForName } from "../../../.opencode/baton/pass-over/result/approval.ts"
+import { promised } from "../../requirements.ts"
+import { type FakeAgent, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
+import { DONE, openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+
+const RUNNING = [
+  ".opencode/plugins/evil.ts",
+  ".opencode/baton.json",
+  "opencode.json",
+  "opencode.jsonc",
+  ".gitattributes",
+  ".gitmodules",
+  ".github/workflows/x.yml",
+  ".vscode/tasks.json",
+  ".husky/pre-commit",
+  ".envrc",
+  ".mcp.json",
+  "AGENTS.md",
+  "CLAUDE.md",
+  "packages/app/.envrc",
+  "packages/app/agents.md",
+  ".GitHub/Workflows/x.yml",
+]
+const ORDINARY = ["src/a.ts", "docs/AGENTS.md.txt", ".github/CODEOWNERS", "src/opencode.ts", "my.envrc", "husky/a"]
+
+describe("a file that is applied by its name alone", () => {
+  test(promised("pass-over.B9", "is one that programs run or obey, at any depth and in any case"), () => {
+    for (const path of RUNNING) expect(reasonForName({ path }), path).toBeDefined()
+    for (const path of ORDINARY) expect(reasonForName({ path }), path).toBeUndefined()
+    expect(reasonForName({ path: "src/a.ts", previous_path: ".envrc" })).toBeDefined()
+  })
+
+  test.each([
+    ["docs/link", "../src/a.ts", false],
+    ["link", "docs", false],
+    ["docs/link", "../../outside", true],
+    ["link", "/etc/shadow", true],
+    ["docs/link", "../.git/config", true],
+    ["link", "a/../..", true],
+  ])(promised("pass-over.B9", "is a link that leads out of the worktree: %s → %s"), (path, target, leadsOut) => {
+    expect(reasonForName({ path, link_target: target }) !== undefined).toBe(leadsOut)
+  })
+})
+
+/** Works as a shell in the copy does: no rule and no hook sees what it writes. */
+const planting: FakeAgent = async ({ write, giveBack, use }) => {
+  const copy = String((await use("bash", { command: "true", workdir: "." })).workdir)
+  await write("ok.txt", "ok\n")
+  for (const path of RUNNING.slice(0, 13)) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true })
+    writeFileSync(join(copy, path), "planted\n")
+  }
+  symlinkSync("/etc/shadow", join(copy, "NOTES.md"))
+  symlinkSync("ok.txt", join(copy, "inside"))
+  writeFileSync(join(copy, "run.sh"), "#!/bin/sh\n", { mode: 0o755 })
+  await giveBack(DONE)
+}
+
+describe("what a child planted", () => {
+  const planted = (root: string) => [...RUNNING.slice(0, 13), "NOTES.md"].filter((path) => existsSync(join(root, path)))
+
+  test(promised("pass-over.B9", "is applied by no policy, and named with links, executables and modes"), async () => {
+    const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting })
+    const answer = await passes.pass()
+    expect(planted(passes.root)).toEqual([])
+    expect(readFileSync(join(passes.root, "ok.txt"), "utf8")).toBe("ok\n")
+    expect(lstatSync(join(passes.root, "inside")).isSymbolicLink()).toBe(true)
+    expect(answer).toContain('added NOTES.md (link → "/etc/shadow", applied by its name alone: it leads out')
+    expect(answer).toContain('added inside (link → "ok.txt"')
+    expect(answer).toContain("added run.sh (executable")
+    expect(answer).toContain("added .envrc (applied by its name alone: programs run or obey it")
+    expect(answer).toContain("14 of them are pending")
+  })
+
+  test(promised("pass-over.B9", "is not applied with the rest, and when it is named it is"), async () => {
+    const passes = openFeaturePasses({ coder: planting })
+    await passes.pass()
+    const [id = ""] = passes.ids()
+    const context = fakeToolContext(passes.opencode.rootID)
+    const answer = await passes.feature.apply({ pass_over_id: id }, context)
+    expect(planted(passes.root)).toEqual([])
+    expect(answer).toContain(`${id}: applied.`)
+    expect(answer).toContain("These are applied by their names alone, and stay pending:\n- ")
+    expect(await passes.feature.apply({ pass_over_id: id }, context)).toContain("nothing was applied")
+    await passes.feature.apply({ pass_over_id: id, artifacts: ["CLAUDE.md", "NOTES.md"] }, context)
+    expect(readFileSync(join(passes.root, "CLAUDE.md"), "utf8")).toBe("planted\n")
+    expect(lstatSync(join(passes.root, "NOTES.md")).isSymbolicLink()).toBe(true)
+  })
+
+  test(promised("pass-over.B9", "is not written where a rule denies it, also after a user said always"), async () => {
+    const rules = [
+      { permission: "*", pattern: "*", action: "allow" as const },
+      { permission: "edit", pattern: ".opencode/plugins/**", action: "deny" as const },
+      { permission: "edit", pattern: "run.sh", action: "ask" as const },
+    ]
+    const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting, rules })
+    const answer = await passes.pass()
+    expect(existsSync(join(passes.root, "ok.txt"))).toBe(true)
+    expect(existsSync(join(passes.root, "run.sh")), "a rule asks for it").toBe(false)
+    expect(answer).toContain("15 of them are pending")
+    const [id = ""] = passes.ids()
+    const artifacts = [".opencode/plugins/evil.ts"]
+    const context = fakeToolContext(passes.opencode.rootID)
+    expect(await passes.feature.apply({ pass_over_id: id, artifacts }, context)).toContain("not permitted here")
+    expect(planted(passes.root)).toEqual([])
+  })
+})

@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import {
+  BOTH_ENDS,
+  bash,
+  closeTaskProjects,
+  type ModelReply,
+  newestWords,
+  openSharedTask,
+  openTaskProject,
+  type SharedTask,
+} from "../../support/index.ts"
+
+closeTaskProjects()
+
+const MAIN = ".opencode/baton/ledger/embedded/main.ts"
+const STATE = ".opencode/state/outbox/1.json"
+
+/** Does what the user's newest message says, once: `RUN command`, or `WRITE path`, which it reads first as OpenCode wants it. */
+const obedient = (request: Parameters<typeof newestWords>[0]): ModelReply => {
+  const words = newestWords(request)
+  const steps = words.split("[tool]").length - 1
+  const [, path] = /\bWRITE (\S+)/.exec(words) ?? []
+  if (path !== undefined && steps === 0) return { tool: "read", input: { filePath: path } }
+  if (path !== undefined && steps === 1) return { tool: "write", input: { filePath: path, content: "evil\n" } }
+  const [, command] = /\bRUN (.+)/.exec(words) ?? []
+  return command === undefined || steps > 0 ? { text: "Done." } : bash(command)
+}
+
+const open = (binary: SharedTask["binary"], permission: unknown) =>
+  openSharedTask(binary, obedient, { config: { permission } })
+
+const CONFINED = { "*": "deny", read: "allow", edit: "allow", bash: "deny", external_directory: "deny" }
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const write = async (task: SharedTask, path: string) => {
+    const file = join(task.project.directory, path)
+    const read = () => (existsSync(file) ? readFileSync(file, "utf8") : undefined)
+    const before = read()
+    await task.say(`WRITE ${file}`)
+    return before !== read()
+  }
+
+  test(
+    promised("guard.A1", "an agent that may edit and run no shell changes no program, plugin or state of Baton's"),
+    async () => {
+      const task = await open(binary, CONFINED)
+      symlinkSync(".opencode/baton", join(task.project.directory, "library"))
+      for (const path of [
+        MAIN,
+        ".opencode/plugins/evil.ts",
+        STATE,
+        "library/ledger/embedded/main.ts",
+        ".opencode/Baton/x.ts",
+      ]) {
+        const isWritten = await write(task, path)
+        expect({ path, isWritten }).toEqual({ path, isWritten: false })
+      }
+      expect(await write(task, "src/own.ts")).toBe(true)
+    },
+  )
+
+  test(promised("guard.A1", "a person who once says always for edits has not said it for Baton's files"), async () => {
+    const task = await open(binary, { "*": "allow", edit: { "*": "ask" } })
+    const { stream } = await task.client.event.subscribe()
+    const asked: string[] = []
+    void (async () => {
+      for await (const event of stream) {
+        const { type, properties } = event as { type: string; properties: Record<string, unknown> }
+        if (type !== "permission.asked") continue
+        asked.push(JSON.stringify(properties.patterns))
+        const path = { id: String(properties.sessionID), permissionID: String(properties.id) }
+        await task.client.postSessionIdPermissionsPermissionId({ path, body: { response: "always" } })
+      }
+    })()
+    expect(await write(task, "src/own.ts")).toBe(true)
+    expect(await write(task, MAIN)).toBe(false)
+    expect(asked).toEqual(['["src/own.ts"]'])
+  })
+
+  test(
+    promised("guard.A3", "a rule of the user's own that names the files decides, in the project and for an agent"),
+    async () => {
+      const task = await open(binary, { "*": "allow", edit: { "*": "allow", ".opencode/baton/**": "allow" } })
+      expect(await write(task, MAIN)).toBe(true)
+      expect(await write(task, STATE)).toBe(false)
+    },
+  )
+
+  test(promised("guard.A2", "settings and prompts are asked for, and without an answer they stay"), async () => {
+    const task = await openTaskProject(binary, obedient, { config: { permission: { edit: "allow" } } })
+    task.project.write(".opencode/pass-over.json", "{}\n")
+    for (const path of [".opencode/pass-over.json", "prompts/worker.md"]) {
+      const before = task.project.read(path)
+      const { stderr, stdout } = await task.run(`WRITE ${join(task.project.directory, path)}`)
+      expect(task.project.read(path), `${stderr}${stdout}`).toBe(before)
+      expect(`${stderr}${stdout}`).toMatch(/permission requested: edit/)
+    }
+  })
+
+  test(promised("guard.A4", "the agent's shell finds prog, and no other program of Baton's"), async () => {
+    const task = await open(binary, "allow")
+    const folder = join(task.project.directory, ".opencode/baton/bin")
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, "evil-git"), "#!/bin/sh\n", { mode: 0o755 })
+    await task.say("RUN command -v evil-git || prog list -p nowhere && echo $(command -v prog) is prog")
+    const said = task.model.received("turn").at(-1)?.conversation ?? ""
+    expect(said).toMatch(/\.opencode\/baton\/path\/prog is prog/)
+    expect(said).not.toContain("bin/evil-git\n")
+  })
+})

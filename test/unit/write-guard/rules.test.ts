@@ -1,0 +1,191 @@
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import type { Core } from "../../../.opencode/baton/core/core.ts"
+import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
+import { createWriteGuard } from "../../../.opencode/baton/write-guard/guard.ts"
+import { protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { forAll } from "../../support/for-all.ts"
+
+const PATHS = { prefix: "", prompts: ["prompts/worker.md"] }
+const DENIED = [
+  ".opencode/baton/host/guard.ts",
+  ".opencode/plugins/a.ts",
+  ".opencode/state/x",
+  ".opencode/pass-over-logs/1",
+]
+const ASKED = [".opencode/baton.json", ".opencode/opencode.json", "prompts/worker.md"]
+const FREE = ["src/a.ts", ".opencode/skills/a.md", "prompts/mine.md"]
+
+type Setting = string | Record<string, unknown>
+const rulesOf = (setting: Setting = {}): PermissionRule[] =>
+  Object.entries(typeof setting === "string" ? { "*": setting } : setting).flatMap(([permission, value]) =>
+    Object.entries(typeof value === "object" && value !== null ? value : { "*": value }).map(([pattern, action]) => ({
+      permission,
+      pattern,
+      action,
+    })),
+  )
+
+/** Decides as OpenCode does for an agent that may do everything by default. */
+const decide = (
+  path: string,
+  config: { permission?: Setting; agent?: Record<string, { permission?: Setting }> },
+  name = "build",
+) =>
+  evaluate(
+    [...rulesOf("allow"), ...rulesOf(config.permission), ...rulesOf(config.agent?.[name]?.permission)],
+    "edit",
+    path,
+  )
+
+type TestConfig = Parameters<typeof decide>[1]
+const protectedConfig = (config: TestConfig): TestConfig => {
+  protectFiles(config, PATHS)
+  return config
+}
+
+describe("rules behind the user's own", () => {
+  const ALLOWING: TestConfig[] = [
+    {},
+    { permission: "allow" },
+    { permission: { "*": "deny", read: "allow", edit: "allow" } },
+    { permission: { edit: { "*": "allow", "*.md": "ask" }, "*": "allow" } },
+    { agent: { build: { permission: { edit: "allow" } } } },
+    { agent: { build: { permission: { edit: { "src/*": "ask" }, "*": "allow" } } } },
+  ]
+  test.each(ALLOWING)(promised("guard.A1", "deny Baton's files where the user has %j"), (config) => {
+    const guarded = protectedConfig(config)
+    expect(DENIED.map((path) => decide(path, guarded))).toEqual(DENIED.map(() => "deny"))
+  })
+
+  test.each(ALLOWING)(promised("guard.A2", "ask for settings and prompts where the user has %j"), (config) => {
+    const guarded = protectedConfig(config)
+    expect(ASKED.map((path) => decide(path, guarded))).toEqual(ASKED.map(() => "ask"))
+  })
+
+  test(promised("guard.A3", "yield to a rule of the user's that names the files, in the user's order"), () => {
+    const baton = DENIED[0] ?? ""
+    expect(decide(baton, protectedConfig({ permission: { edit: { ".opencode/**": "allow" } } }))).toBe("allow")
+    expect(decide(baton, protectedConfig({ permission: { edit: { ".opencode/baton/host/*": "ask" } } }))).toBe("ask")
+    const other = { permission: { edit: { ".opencode/baton/**": "allow", "*guard.ts": "deny" } } }
+    expect(decide(baton, protectedConfig(other))).toBe("deny")
+    expect(decide(".opencode/baton/b.ts", protectedConfig(other))).toBe("allow")
+    const before = { permission: { edit: { ".opencode/**": "allow", "*": "allow" } } }
+    expect(decide(baton, protectedConfig(before))).toBe("deny")
+    expect(decide("prompts/worker.md", protectedConfig({ permission: { edit: { "prompts/*": "allow" } } }))).toBe(
+      "allow",
+    )
+  })
+
+  const action = fc.constantFrom("allow", "ask", "deny")
+  const pattern = fc.constantFrom(
+    "*",
+    "**",
+    "*.ts",
+    "src/*",
+    ".opencode/**",
+    ".opencode/baton/**",
+    ".opencode/*.json",
+    "prompts/*",
+    "*.json",
+  )
+  const setting = fc.oneof(
+    action,
+    fc.dictionary(fc.constantFrom("edit", "*", "bash", "read"), fc.oneof(action, fc.dictionary(pattern, action))),
+  )
+  const WEIGHT = { allow: 0, ask: 1, deny: 2 }
+
+  test(promised("guard.A3", "allow nothing that the user's rules do not, and change nothing about other files"), () => {
+    forAll(500, [setting, setting], (permission, own) => {
+      const config = (): TestConfig => structuredClone({ permission, agent: { build: { permission: own } } })
+      const [user, guarded] = [config(), protectedConfig(config())]
+      for (const path of [...DENIED, ...ASKED, ...FREE]) {
+        const [was, is] = [decide(path, user), decide(path, guarded)]
+        if (FREE.includes(path)) expect(is, path).toBe(was)
+        else expect(WEIGHT[is], path).toBeGreaterThanOrEqual(WEIGHT[was])
+      }
+    })
+  })
+
+  test(promised("guard.A3", "leave out an agent that may change no file, so that it is not offered the tools"), () => {
+    const config: TestConfig = {
+      permission: { edit: "deny" },
+      agent: { reader: { permission: { "*": "deny" } }, writer: { permission: { edit: "allow" } } },
+    }
+    const guarded = protectedConfig(structuredClone(config))
+    expect(guarded.agent?.reader).toEqual(config.agent?.reader)
+    expect([guarded.agent?.build, guarded.agent?.explore]).toEqual([undefined, undefined])
+    expect(Object.keys(Object(guarded.agent?.writer?.permission))).toEqual(["edit", "edit*"])
+    const isLast = rulesOf(config.agent?.reader?.permission).findLast(({ permission }) => matches("edit", permission))
+    expect(isLast).toMatchObject({ pattern: "*", action: "deny" })
+  })
+})
+
+describe("the look at a path before a tool runs", () => {
+  const open = (permission: Setting = "allow", place = "") => {
+    const worktree = realpathSync(temporaryFolder())
+    const project = join(worktree, place)
+    const write = (path: string, text = "text\n") => {
+      mkdirSync(dirname(join(project, path)), { recursive: true })
+      writeFileSync(join(project, path), text)
+    }
+    write(".opencode/baton/host/guard.ts")
+    write(".opencode/state/outbox/1.json")
+    write("prompts/worker.md", "# Worker\n<!-- baton:brief -->\n")
+    const core = { input: { worktree, directory: project }, projectRoot: project }
+    const guard = createWriteGuard(core as Core)
+    guard.protect({ permission } as Parameters<typeof guard.protect>[0])
+    return { project, guard, link: (to: string, at: string) => symlinkSync(to, join(project, at)) }
+  }
+  const NAMES = [
+    ".opencode/baton/host/guard.ts",
+    "./.opencode//baton/new/file.ts",
+    "src/../.opencode/state/live/a.json",
+    ".OpenCode/Baton/host/guard.ts",
+    ".open\u200ccode/plugins/a.ts",
+    "to-baton/host/guard.ts",
+    "to-file.ts",
+    "to-nothing.ts",
+    "to-link.ts",
+  ]
+  test.each(["", "packages/app"])(promised("guard.A1", "refuses every name of a file of Baton's (%j)"), (place) => {
+    const { project, guard, link } = open("allow", place)
+    link(".opencode/baton", "to-baton")
+    link(".opencode/baton/host/guard.ts", "to-file.ts")
+    link(".opencode/plugins/evil.ts", "to-nothing.ts")
+    link("to-nothing.ts", "to-link.ts")
+    for (const name of [...NAMES, join(project, ".opencode/pass-over-logs/1.jsonl")]) {
+      expect(guard.refusal("write", { filePath: name }), name).toContain("Baton's own files")
+      expect(guard.refusal("edit", { filePath: name }), name).toBeDefined()
+      const patchText = `*** Begin Patch\n*** Add File: src/a.ts\n+a\n*** Update File: ${name}\n@@\n-a\n+b\n*** End Patch`
+      expect(guard.refusal("apply_patch", { patchText }), name).toBeDefined()
+    }
+    for (const name of [...FREE, ".opencode/baton.json", "prompts/worker.md"])
+      expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
+  })
+
+  test(promised("guard.A2", "refuses another name of a file that OpenCode would ask for"), () => {
+    const { guard, link } = open()
+    link("prompts/worker.md", "notes.md")
+    for (const name of ["notes.md", ".OPENCODE/baton.json"])
+      expect(guard.refusal("write", { filePath: name }), name).toContain("under another name")
+  })
+
+  test(
+    promised("guard.A3", "lets through what a rule of the user's own names, and a pass's copy of the project"),
+    () => {
+      const { guard } = open({ edit: { ".opencode/baton/**": "allow" } })
+      expect(guard.refusal("write", { filePath: ".opencode/baton/host/guard.ts" })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: ".opencode/state/a" })).toBeDefined()
+      const copy = ".opencode/state/pass-over/pass_1/copy"
+      expect(guard.refusal("write", { filePath: `${copy}/src/a.ts` })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: `${copy}/prompts/worker.md` })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: `${copy}/.opencode/plugins/a.ts` })).toBeDefined()
+      expect(guard.refusal("write", { filePath: `${copy}/../pass.json` })).toBeDefined()
+    },
+  )
+})
