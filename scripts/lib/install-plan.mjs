@@ -216,7 +216,8 @@ const foreignParts = (at) => {
   const writer = writerIn(at)
   return [
     ...(foreignFiles(at, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
-    ...(allBelow(at, STATE).some((path) => ![`${STATE}/.gitignore`, `${STATE}/.mark`].includes(path))
+    // Of a state with a mark Baton itself tells whether this account made it here, before it reads it.
+    ...(!exists(at(`${STATE}/.mark`)) && allBelow(at, STATE).some((path) => path !== `${STATE}/.gitignore`)
       ? [`${STATE}, records of sessions`]
       : []),
     ...(writer === undefined ? [] : [`the writer ${writer} in ${SETTINGS}, a program that Baton would run`]),

@@ -51,6 +51,13 @@ describe("a repository that brings what Baton would act on", () => {
     expect(checkout.install().exitCode).toBe(0)
   })
 
+  test(promised("install.G1", "a state with a mark, as an uninstall leaves it, is left to Baton's own check"), () => {
+    checkout.write(".opencode/state/outbox/1.json", "{}\n")
+    checkout.write(".opencode/state/.mark", "0\n")
+    expect(checkout.install().exitCode).toBe(0)
+    expect(checkout.read(".opencode/state/.mark")).toBe("0\n")
+  })
+
   test(promised("install.G1", "what is put beside the installed files later is named at the next run"), () => {
     checkout.install()
     checkout.write(GIT, "#!/bin/sh\n")
