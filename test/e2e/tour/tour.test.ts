@@ -38,9 +38,9 @@ const readQuotedCommands = (markdown: string): { command: string; lines: string[
 const TOUR_DEADLINE_MS = deadline(600_000)
 const NOTHING_TO_MEND = /\n0 broken, 0 warnings, \d+ ok\n$/
 
-/** Folders of OpenCode, Bun and OpenTUI, the ledger, and the sockets of the test's terminals. */
+/** Folders of OpenCode, Bun and OpenTUI, the ledger, the account's key for Baton's state, and the sockets of the test's terminals. */
 const EXPECTED_AT_HOME =
-  /^(?:\.config|\.local|\.local\/bin(?:\/opencode)?|\.local\/share|\.local\/state|\.cache|(?:\.config|\.local\/share|\.local\/state|\.cache)\/(?:opencode|opentui|bun)(?:\/.*)?|\.prog(?:\/prog\.db(?:-wal|-shm)?)?|tmux-\d+\.sock)$/
+  /^(?:\.config|\.local|\.local\/bin(?:\/opencode)?|\.local\/share|\.local\/state|\.cache|(?:\.config|\.local\/share|\.local\/state|\.cache)\/(?:opencode|opentui|bun)(?:\/.*)?|\.local\/state\/baton(?:\/state\.key)?|\.prog(?:\/prog\.db(?:-wal|-shm)?)?|tmux-\d+\.sock)$/
 /** OpenCode's folder, and the libraries that it unpacks at each start. */
 const EXPECTED_IN_TMPDIR = /^(?:opencode|\.[0-9a-f-]+\.so)$/
 
