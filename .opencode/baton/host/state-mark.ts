@@ -130,6 +130,7 @@ const isMount = (root: string): boolean => lstatSync(root).dev !== lstatSync(dir
 
 /** @returns why the mark does not count; undefined when it does */
 const findDoubt = (root: string): string | undefined => {
+  if (isMount(root)) return undefined
   try {
     const mark = sealOf(root, MARKED)
     if (mark === undefined) return `this account has no key for it in ${keyFile()}; ${KEY_VARIABLE} can hold one`
@@ -138,7 +139,6 @@ const findDoubt = (root: string): string | undefined => {
   } catch (error) {
     if (!isNotFound(error)) return `its mark cannot be checked: ${describeError(error)}`
   }
-  if (isMount(root)) return undefined
   return "this account did not make it here: it came with the project, or is a copy or a backup"
 }
 
