@@ -5,7 +5,7 @@ import type { Event } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import { describeError, isNotFound } from "../host/log.ts"
-import { bundleRoot } from "../host/project.ts"
+import { bundleRoot, ownOrShared } from "../host/project.ts"
 import type { TaskSetup } from "./task-tools.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
@@ -88,10 +88,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
         return false
     }
   }
-  const hasAutoTask = async (): Promise<boolean> => {
+  const hasAutoTask = async ({ projectRoot }: Core): Promise<boolean> => {
     try {
       const { readProjectConfig } = await import("../host/untrusted.ts")
-      return readProjectConfig(core.projectRoot, ".opencode/baton.json").includes(AUTO_TASK)
+      return readProjectConfig(projectRoot, ownOrShared(projectRoot, ".opencode/baton.json")).includes(AUTO_TASK)
     } catch (error) {
       if (!isNotFound(error)) log.warn("autoTask is off: the settings cannot be read", { error: describeError(error) })
       return false
@@ -100,7 +100,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
   const tools = feature.tools("task_show and task_log", () => setup?.createTools(load))
   return {
     config: feature.config("/task and its tools", async (config) => {
-      isAuto = await hasAutoTask()
+      isAuto = await hasAutoTask(core)
       setup = (await import("./task-tools.ts")).taskSetup
       command = setup.registerCommand(config, log)
     }),
