@@ -1,7 +1,8 @@
-import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { withoutPackages } from "../../support/faults/fault-machine-table.ts"
 import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall, lineWith } from "../../support/faults/fault-table.ts"
 import { makeOwnFolder } from "../../support/files/own-state.ts"
@@ -55,17 +56,13 @@ describe.each(endsOf(0))("OpenCode $version", { timeout: deadline(300_000) }, (b
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(promised("faults.F1", "zod is missing in two processes: the record comes once"), async () => {
     const task = await openTaskProject(binary, compactsOnDemand)
-    const { directory, home } = task.project
-    const packages = join(directory, ".opencode/node_modules")
-    renameSync(packages, join(home, "packages"))
-    mkdirSync(packages)
+    withoutPackages.arrange(task)
     await runWell(task, `${task.message}\nCOMPACT-NOW`)
     const resumed = { args: ["--session", newestSessionID(task)] }
     await runWell(task, "Go on.", resumed)
     expect(task.project.batonLog().join("\n")).toMatch(/zod could not be loaded/)
     expect(await recordsOf(task)).toEqual([])
-    rmSync(packages, { recursive: true })
-    renameSync(join(home, "packages"), packages)
+    withoutPackages.lift(task)
     await runWell(task, "Go on.", resumed)
     expect(await recordsOf(task)).toEqual(["Compaction 1: Summary 1."])
   })

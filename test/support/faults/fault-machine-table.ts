@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { isAbsolute, join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
@@ -47,6 +47,29 @@ const chooseDiskFaults = (): readonly CompactionFault[] => {
   return [STAND_IN]
 }
 
+/** The plugin package in the project and in OpenCode's global folder: zod is found in either. */
+const packagesOf = ({ project }: TaskProject): [string, string][] =>
+  [join(project.directory, ".opencode"), join(project.home, ".config/opencode")].map((folder, index) => [
+    join(folder, "node_modules"),
+    join(project.home, `packages-${index}`),
+  ])
+
+/** Both folders of packages are empty. */
+export const withoutPackages: { arrange(task: TaskProject): void; lift(task: TaskProject): void } = {
+  arrange: (task) => {
+    for (const [path, aside] of packagesOf(task)) {
+      renameSync(path, aside)
+      mkdirSync(path)
+    }
+  },
+  lift: (task) => {
+    for (const [path, aside] of packagesOf(task)) {
+      rmSync(path, { recursive: true })
+      renameSync(aside, path)
+    }
+  },
+}
+
 /** The programs that OpenCode and Baton start, without git. */
 const PROGRAMS = "sh bash env cat echo head timeout sleep printf mkdir rm ls ps uname".split(" ")
 
@@ -65,8 +88,8 @@ const pathWithoutGit = ({ project }: TaskProject): string => {
 export const MACHINE_FAULTS: readonly CompactionFault[] = [
   ...chooseDiskFaults(),
   {
-    name: ".opencode/node_modules is empty",
-    ...inPlaceOf(".opencode/node_modules", (path) => mkdirSync(path)),
+    name: "the plugin package is missing",
+    ...withoutPackages,
     expectedLog: lineWith("@opencode-ai/plugin|zod could not be loaded"),
     record: "outbox",
     refuses: "ledger",
