@@ -126,9 +126,9 @@ describe("the runtime", () => {
     expect(readFileSync(join(patient.home, "calls"), "utf8")).toBe("--revision\n")
   })
 
-  /** Runs `baton state list` of a folder without agents, which any runtime can do. */
+  /** Runs `baton state list` of a project without agents, which any runtime can do. */
   const listAgents = (cwd: string, environment: Record<string, string>) =>
-    runScript([BATON, "state", "list", patient.home, "--json"], {
+    runScript([BATON, "state", "list", patient.project, "--json"], {
       cwd,
       env: { ...patient.environment, ...environment },
     })
@@ -147,7 +147,7 @@ describe("the runtime", () => {
 })
 
 test.each([
-  [["--fix"], "Unknown option '--fix'"],
+  [["--fix"], "unknown option --fix"],
   [["a", "b"], "received 2: 'a' and 'b'"],
   [["absent"], "received 'absent', which is not a folder"],
   [[""], "received an empty name"],

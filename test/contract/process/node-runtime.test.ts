@@ -62,7 +62,7 @@ test(promised(["compaction.C7", "ledger.D4"], "on Node, too, task and compaction
   expect(plugins).toHaveLength(6)
   await call("config", {})
   const tools = plugins.flatMap(({ tool = {} }) => Object.keys(tool))
-  expect(tools.sort()).toEqual(["forget", "handoff_session", "learned", "read_session"])
+  expect(tools.sort()).toEqual(["forget", "handoff_session", "learned", "read_session", "task_log", "task_show"])
   const created = { type: "session.created", properties: { info: { id: SESSION, time: { created: 1 } } } }
   await call("event", { event: created } as Parameters<NonNullable<Hooks["event"]>>[0])
   const parts = [textPart(`Task: ${taskID}\nNever touch the lexer.`)]
