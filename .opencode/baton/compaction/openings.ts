@@ -144,11 +144,12 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   const isOf = (opening: Opening | undefined, { taskID, role }: SessionTask): opening is Opening =>
     opening?.taskID === taskID && opening.role === role
 
-  const tell = (sessionID: string, input: OpeningInput, before: Opening | undefined): string | undefined => {
-    const notice = input.identity.isChild ? undefined : openingNotice(input)
-    if (notice && notice.key !== before?.told)
-      notices({ ...notice, key: `${sessionID} ${input.identity.taskID} ${notice.key}` })
-    return notice?.key
+  const tell = (input: OpeningInput, before: Opening | undefined): string | undefined => {
+    const found = input.identity.isChild ? undefined : openingNotice(input)
+    if (!found) return undefined
+    const { key, ...notice } = found
+    if (key !== before?.told) notices(notice)
+    return key
   }
 
   return {
@@ -185,7 +186,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         role,
         text: renderOpening(input),
         isComplete,
-        told: tell(sessionID, input, before),
+        told: tell(input, before),
       }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
       // Kept for the first compaction, which must not lose it.
@@ -200,11 +201,11 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       return opening
     },
     claimed: async (sessionID, taskID, summary) => {
-      const notice = claimNotice(taskID, summary)
+      const { key, ...notice } = claimNotice(taskID, summary)
       const { opening } = await sessionStates.load(sessionID)
-      if (opening?.taskID !== taskID || opening.told === notice.key) return
-      notices({ ...notice, key: `${sessionID} ${taskID} ${notice.key}` })
-      const changed: Opening = { ...opening, told: notice.key, isComplete: false }
+      if (opening?.taskID !== taskID || opening.told === key) return
+      notices(notice)
+      const changed: Opening = { ...opening, told: key, isComplete: false }
       await sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, opening: changed }))
       void sessionStates.save(sessionID)
     },

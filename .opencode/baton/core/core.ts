@@ -130,7 +130,7 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
     await Promise.all(served.map(stopOne))
     const loaded = await services.current
     await loaded?.outbox.flush(Math.max(0, endsAt - performance.now()))
-    loaded?.outbox.stop()
+    loaded?.stop()
     if (cores.get(directory)?.input.client === client) cores.delete(directory)
   }
 

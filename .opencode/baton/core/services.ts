@@ -26,6 +26,8 @@ export type Services = {
   readonly ledger: Ledger
   readonly outbox: Outbox
   readonly notices: Notices
+  /** Stops timers. */
+  stop(): void
 }
 
 type ServicesDeps = { readonly input: PluginInput; readonly projectRoot: string; readonly log: Log }
@@ -67,6 +69,7 @@ export const createServices = (deps: ServicesDeps): Services => {
   const now = () => new Date()
   const state = openState(deps)
   const sessions = createSessions(client)
+  const ending = new AbortController()
   const notices = createNotices({
     tui: createTui(client),
     setting: async () => {
@@ -74,6 +77,7 @@ export const createServices = (deps: ServicesDeps): Services => {
       return (await settingsOrDefaults(projectRoot, log)).notices
     },
     log,
+    signal: ending.signal,
   })
   const bindings = createSessionTasks({ state, log })
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
@@ -93,5 +97,9 @@ export const createServices = (deps: ServicesDeps): Services => {
     ledger,
     outbox,
     notices,
+    stop: () => {
+      outbox.stop()
+      ending.abort()
+    },
   }
 }

@@ -73,6 +73,8 @@ type NoticesDeps = {
   /** Reads the setting. */
   readonly setting: () => Promise<Settings["notices"]>
   readonly log: Log
+  /** Aborted at the end: what waits is not shown. */
+  readonly signal: AbortSignal
   readonly pause?: (ms: number) => Promise<void>
 }
 
@@ -84,13 +86,16 @@ const LEAST_MS = 3_000
 /** More are a flood that the user does not read. */
 const MAX_WAITING = 8
 
-const pauseUnref = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms).unref()
-  })
-
 export const createNotices = (deps: NoticesDeps): Notices => {
-  const { tui, setting, log, pause = pauseUnref } = deps
+  const { tui, setting, log, signal } = deps
+  let timer: NodeJS.Timeout | undefined
+  signal.addEventListener("abort", () => clearTimeout(timer))
+  const wait = (ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      timer = setTimeout(resolve, ms)
+      timer.unref()
+    })
+  const { pause = wait } = deps
   const { userInterface = detectUi({ argv: process.argv, isMainThread }) } = deps
   const told = createLruMap<true>()
   let waiting = 0
@@ -98,7 +103,7 @@ export const createNotices = (deps: NoticesDeps): Notices => {
 
   const show = async ({ title, message, isProblem = false }: Notice): Promise<void> => {
     const wanted = await setting()
-    if (wanted === "none" || (wanted === "problems" && !isProblem)) return
+    if (signal.aborted || wanted === "none" || (wanted === "problems" && !isProblem)) return
     const shown = await tui.showToast({
       title: `Baton: ${title}`,
       message: truncate(message.replaceAll(/(?!\n)[\s\p{Cc}]+/gu, " ").trim(), MESSAGE_CHARACTERS),

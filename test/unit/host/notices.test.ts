@@ -21,6 +21,7 @@ const setUp = ({ setting = "all", userInterface = "tui", isOnScreen = Promise.re
     userInterface,
     setting: async () => setting,
     log: createRecordedLog(),
+    signal: new AbortController().signal,
     pause: () => isOnScreen,
   })
   return { notices, shown, last: last.promise }
