@@ -22,14 +22,6 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "question.rejected",
 ])
 
-/**
- * These precede a session's first request, which begins the live state (`chat.params`): so OpenCode need not wait for it.
- * 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one `message.updated`; a log line
- * would start the instance again.
- */
-const BEFORE_REQUEST: ReadonlySet<string> = new Set(["session.created", "session.status", "message.updated"])
-const PARAMS_DEADLINE_MS = 1_000
-
 /** After a failure to load the feature. */
 const RETRY_MS = 60_000
 /** Far more than arrive while the feature loads; bounds memory when it cannot be loaded. */
@@ -57,15 +49,7 @@ export const createLiveStateHooks = (core: Core): Hooks => {
     }
   }
 
-  const begin = (): void => {
-    if (!feature && performance.now() >= loadAfter) loading ??= load()
-  }
-
   return {
-    "chat.params": served.hook("chat.params", PARAMS_DEADLINE_MS, async () => {
-      begin()
-      return undefined
-    }),
     event: served.observer((event) => {
       const raw: RawEvent = event
       if (!OBSERVED_EVENTS.has(raw.type)) return undefined
@@ -75,7 +59,9 @@ export const createLiveStateHooks = (core: Core): Hooks => {
         return undefined
       }
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
-      if (!BEFORE_REQUEST.has(raw.type)) begin()
+      // 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one message. A log line from
+      // here would start the instance again. In a session at work a status event follows at once.
+      if (raw.type !== "message.updated" && performance.now() >= loadAfter) loading ??= load()
       return undefined
     }),
     dispose: served.dispose(async () => {

@@ -16,10 +16,10 @@ test(promised("soak.B5", "a message alone, as an ended instance may still hear o
   const receive = (type: string) => hooks.event?.({ event: { type, properties: {} } } as unknown as Event)
   // The module is loaded, so that the feature would begin within some turns of the event loop.
   await import("../../../.opencode/baton/live-state/feature.ts")
-  for (const type of ["message.updated", "session.created", "session.status"]) await receive(type)
+  await receive("message.updated")
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
   expect(core.services.current).toBeUndefined()
-  await receive("session.idle")
+  await receive("session.status")
   await eventually("the live state", () => core.services.current)
   await hooks.dispose?.()
 })
