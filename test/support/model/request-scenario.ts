@@ -105,13 +105,25 @@ const speak = (speaker: Speaker, id: string, text: string) =>
 
 type Made = Partial<Record<RequestName, ModelRequest>>
 
+const MOST_TRIES = 5
+
+/** OpenCode 1.2.15 at times compacts twice in a row, with the bundle or without; such a session is compared with none. */
+const compactOnce = async (speaker: Speaker, taskID: string) => {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const working = await createSession(speaker)
+    const task = await speak(speaker, working, `# Worker\n\nTask: ${taskID}\n\nNever touch the lexer.\n`)
+    const before = speaker.model.received("compaction").length
+    const compacted = await speak(speaker, working, "COMPACT-NOW")
+    if (speaker.model.received("compaction").length === before + 1) return { working, task, compacted }
+  }
+  throw new Error(`expected a session that is compacted once, received none in ${MOST_TRIES}`)
+}
+
 const compactSessions = async (speaker: Speaker, taskID: string): Promise<Made> => {
   const plain = await createSession(speaker)
   const noTask = await speak(speaker, plain, "Say hello.")
   const noTaskCompacted = await speak(speaker, plain, "COMPACT-NOW")
-  const working = await createSession(speaker)
-  const task = await speak(speaker, working, `# Worker\n\nTask: ${taskID}\n\nNever touch the lexer.\n`)
-  const compacted = await speak(speaker, working, "COMPACT-NOW")
+  const { working, task, compacted } = await compactOnce(speaker, taskID)
   const later = await speak(speaker, working, "What is next?")
   return {
     "no-task": noTask("turn"),
