@@ -211,7 +211,7 @@ const writerIn = (at) => {
   }
 }
 
-/** What Baton would act on and this program did not put there. @param {Locate} at @returns {string[]} */
+/** Files that Baton would act on, where no manifest lists any file. @param {Locate} at @returns {string[]} */
 const foreignParts = (at) => {
   const writer = writerIn(at)
   return [

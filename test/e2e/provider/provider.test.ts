@@ -222,6 +222,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await session.expectOneRecord("The whole summary.")
   })
 
+  /** Where two long texts part: the report cuts them. */
+  const differenceOf = (expected: string, received: string): string => {
+    const at = [...expected].findIndex((character, index) => received[index] !== character)
+    const part = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 80), at + 240))
+    return at < 0 ? "one begins with the other" : `expected ${part(expected)}, received ${part(received)}`
+  }
+
   let plain: Promise<RecordedRequests> | undefined
   const features = casesOf(binary, FEATURE_NAMES)
   test.each(features)(promised(["tokens.C2", "pass-over.A8"], "%s alone changes no other request"), async (feature) => {
@@ -230,7 +237,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const [without, withFeature] = await Promise.all([plain, recorded])
     // Byte for byte.
     for (const name of REQUEST_NAMES.filter((each) => !mayAdd(feature, each)))
-      expect(withFeature[name].text, name).toBe(without[name].text)
+      expect(withFeature[name].text, `${name}: ${differenceOf(without[name].text, withFeature[name].text)}`).toBe(
+        without[name].text,
+      )
     const used = REQUEST_NAMES.filter((name) => withFeature[name].text !== without[name].text)
     expect(used).toEqual(ADDITIONS[feature].adds)
     if (feature !== "pass-over") return

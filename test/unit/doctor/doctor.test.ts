@@ -92,7 +92,7 @@ describe("the manifest", () => {
       expect(version).toBe("0.1.0")
       expect([...files.keys()]).toEqual(["prompts/a b.md"])
       expect(files.get("prompts/a b.md")).toEqual(["1a", "3"])
-      forAll(100, [fc.string({ unit: "binary" })], (text) => parseManifest(text).files.size >= 0)
+      forAll(100, [fc.string({ unit: "binary" })], (text) => void parseManifest(text))
     },
   )
 })
