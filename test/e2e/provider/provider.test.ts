@@ -224,9 +224,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   /** Where two long texts part: the report cuts them. */
   const differenceOf = (expected: string, received: string): string => {
-    const at = [...expected].findIndex((character, index) => received[index] !== character)
+    let at = 0
+    while (at < expected.length && expected[at] === received[at]) at++
     const part = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 80), at + 240))
-    return at < 0 ? "one begins with the other" : `expected ${part(expected)}, received ${part(received)}`
+    return `expected ${part(expected)}, received ${part(received)}`
   }
 
   let plain: Promise<RecordedRequests> | undefined
