@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
@@ -31,6 +31,12 @@ describe("what the embedded ledger does and prog v0.17 does not", () => {
     expect(await ledger.fails("add", "x", "-p", "demo", "--draft", "--parent", epic)).toBe(refusal)
     expect(await ledger.fails("add", "x", "-p", "demo", "--draft", "-e")).toMatch(/^Error: an epic cannot be a draft/)
     expect(await ledger.fails("draft", "ts-000000")).toMatch(/^Error: item not found: ts-000000 /)
+  })
+
+  test(promised("trust.A7", "the folder it makes is for its account alone"), async () => {
+    const home = temporaryFolder()
+    await createLedgerDriver(embedded(home)).task("A")
+    expect(statSync(dirname(databaseOf(home))).mode & 0o777).toBe(0o700)
   })
 
   test(promised("ledger.D3", "a command that is refused half-way leaves nothing behind"), async () => {

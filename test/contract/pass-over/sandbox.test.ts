@@ -176,11 +176,15 @@ describe("what a repository brings along", () => {
 
 describe("the files of a sandbox", () => {
   test(promised("pass-over.B2", "are tracked ones though they are ignored, with their permissions"), async () => {
-    const { root, begin, passes } = createPassProject({ files: { "secret.key": "k\n", "kept/x": "x\n" } })
+    const files = { "secret.key": "k\n", "kept/x": "x\n", "own/deep/x": "x\n" }
+    const { root, begin, passes } = createPassProject({ files })
     writeFiles(root, { ".gitignore": "kept/\n" })
     chmodSync(join(root, "secret.key"), 0o600)
+    chmodSync(join(root, "own"), 0o700)
+    chmodSync(join(root, "own/deep"), 0o550)
     const { sandbox } = await begin("p1")
-    expect(lstatSync(join(sandbox, "secret.key")).mode & 0o777).toBe(0o600)
+    const modeIn = (path: string) => (lstatSync(join(sandbox, path)).mode & 0o777).toString(8)
+    expect(["secret.key", "own", "own/deep"].map(modeIn)).toEqual(["600", "700", "750"])
     expect(readIn(sandbox, "kept/x")).toBe("x\n")
     writeFiles(sandbox, { "kept/x": "y\n", "secret.key": "K\n" })
     expect(succeed(await passes.autoApply("p1")).complete).toBe(true)

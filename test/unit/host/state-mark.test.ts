@@ -173,6 +173,11 @@ describe("a state folder", () => {
     makeState(state.root)
     const entry = { at: "2026-01-01T00:00:00Z", root_session_id: "ses_1" }
     await createAuditLog({ projectRoot: root, log: createRecordedLog() }).append(entry as never)
-    expect(modeOf(join(root, ".opencode/pass-over-logs"))).toBe("700")
+    const audit = join(root, ".opencode/pass-over-logs")
+    expect([audit, join(audit, "2026-01"), join(audit, "2026-01/session-ses_1-passes.jsonl")].map(modeOf)).toEqual([
+      "700",
+      "700",
+      "600",
+    ])
   })
 })

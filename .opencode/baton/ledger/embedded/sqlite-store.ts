@@ -311,10 +311,11 @@ const CANNOT_OPEN = 14
 /** Extended codes have the primary one in their low byte. */
 const isBusy = (error: unknown): boolean => error instanceof StoreError && (error.code & 0xff) === BUSY
 
+/** The tasks of all projects are for their account alone; prog itself takes a folder as it is. */
 const makeFolderOf = (path: string): void => {
   try {
     const { mkdirSync } = process.getBuiltinModule("node:fs")
-    mkdirSync(path.slice(0, Math.max(0, path.lastIndexOf("/"))) || ".", { recursive: true, mode: 0o755 })
+    mkdirSync(path.slice(0, Math.max(0, path.lastIndexOf("/"))) || ".", { recursive: true, mode: 0o700 })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new StoreError(`failed to create directory: ${reason}`, CANNOT_OPEN, error)

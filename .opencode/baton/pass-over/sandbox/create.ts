@@ -67,8 +67,7 @@ export const lookAtSource = async (
   }
   const tree = await lookAtTree(top, paths, room)
   const way = relative(top, directory).split(sep).join("/")
-  if (way !== "" && !tree.folders.includes(way) && !tree.files.some(({ path }) => path.startsWith(`${way}/`)))
-    throw new Error(`${directory} holds no file that git does not ignore`)
+  if (way !== "" && !tree.folders.has(way)) throw new Error(`${directory} holds no file that git does not ignore`)
   return tree
 }
 

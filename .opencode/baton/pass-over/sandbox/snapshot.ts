@@ -130,8 +130,8 @@ const createLook = (top: string): ((path: string) => Listed) => {
 /** The files of a folder, as found before the snapshot of it is taken. */
 export type SeenTree = {
   readonly files: readonly { readonly path: string; readonly stats: Stats }[]
-  /** Of submodules, which stay empty. */
-  readonly folders: readonly string[]
+  /** Folders of files, and of submodules, which stay empty; with their permissions. */
+  readonly folders: ReadonlyMap<string, number>
   readonly skipped: readonly Skipped[]
 }
 
@@ -196,20 +196,28 @@ export const listFiles = async (
   return [...new Set(parseList(listed))]
 }
 
+/** The permissions that this process gives a new folder. */
+const given = (): number => 0o777 & ~process.umask()
+
 /** Looks at listed files. Other names are left out and named. @throws RangeError for a tree that is too large */
 export const lookAtTree = async (top: string, paths: readonly string[], room: number): Promise<SeenTree> => {
   const files: SeenTree["files"][number][] = []
-  const folders: string[] = []
+  const folders = new Map<string, number>()
   const skipped: Skipped[] = []
   const look = createLook(top)
   let total = 0
+  const addFolder = (path: string): void => {
+    if (path === "." || folders.has(path)) return
+    addFolder(dirname(path))
+    folders.set(path, (statIfThere(join(top, path))?.mode ?? given()) & 0o777)
+  }
   await forEachItem(paths, (path) => {
     if (isExcluded(path)) return
     const found = look(path)
     if (found.kind === "skipped") skipped.push({ path, reason: found.reason })
     if (found.kind === "folder" && statIfThere(join(top, path, REPOSITORY)) !== undefined) {
       skipped.push({ path, reason: "it is a submodule" })
-      folders.push(path)
+      addFolder(path)
     }
     if (found.kind !== "file") return
     total += found.stats.size
@@ -219,6 +227,7 @@ export const lookAtTree = async (top: string, paths: readonly string[], room: nu
         `the files that git does not ignore do not fit: a twentieth of the disk stays free (${path})`,
       )
     files.push({ path, stats: found.stats })
+    addFolder(dirname(path))
   })
   return { files, folders, skipped }
 }
@@ -242,19 +251,23 @@ export const addFiles = (place: SnapshotPlace, paths: readonly string[], { isDur
 export const writeTree = async ({ git, top, gitFolder, index }: SnapshotPlace): Promise<string> =>
   (await git(["write-tree"], { cwd: top, gitFolder, index })).trim()
 
-/** Writes the files of the index into the empty folder `place.top`, with the permissions that they had. */
+/** Writes the files of the index into the empty folder `place.top`; files and folders have the permissions that they had. */
 export const checkOut = async (place: SnapshotPlace, tree: SeenTree): Promise<void> => {
   const { git, top, gitFolder, index } = place
   await git(["checkout-index", "-a", "-u", "-f", "-q"], { cwd: top, gitFolder, index })
-  const given = 0o777 & ~process.umask()
+  const usual = given()
   await forEachItem(tree.files, ({ path, stats }) => {
     const permissions = stats.mode & 0o777
-    const isGiven = permissions === ((permissions & OWNER_MAY_EXECUTE) === 0 ? given & 0o666 : given)
+    const isGiven = permissions === ((permissions & OWNER_MAY_EXECUTE) === 0 ? usual & 0o666 : usual)
     // A file that went away before the snapshot is not here.
     if (!stats.isSymbolicLink() && !isGiven && statIfThere(join(top, path))?.isFile())
       chmodSync(join(top, path), permissions)
   })
-  for (const folder of tree.folders) mkdirSync(join(top, folder), { recursive: true })
+  await forEachItem([...tree.folders], ([path, permissions]) => {
+    mkdirSync(join(top, path), { recursive: true })
+    // Its owner, the child, can work in it in any case.
+    if (permissions !== usual) chmodSync(join(top, path), permissions | 0o700)
+  })
 }
 
 /** Tells whether a work result exists only in its sandbox; the `.git` folder of a repository that the child made is none. */
