@@ -51,6 +51,24 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     expect(await statusOf({ headers: { "sec-fetch-site": "cross-site" }, path: "/events" })).toBe(403)
   })
 
+  test(promised("trust.A8", "tells the agents to nobody but who has the address that was printed"), async () => {
+    const { states, page } = await setUp()
+    const token = new URL(page.url).hash.slice(1)
+    expect(token).toMatch(/^[0-9a-f]{64}$/)
+    const wrong = ["", "?", `?${token.slice(1)}`, `?${token.replace(/^./, (first) => (first === "0" ? "1" : "0"))}`]
+    for (const query of wrong) {
+      // More than are served at once: none of them may take the place of the page of this account.
+      const answers = await Promise.all(
+        Array.from({ length: MAX_PAGES }, () => ask(page.port, { path: `/events${query}` })),
+      )
+      for (const { status, body } of answers) expect([status, body]).toEqual([403, expect.stringContaining("token")])
+    }
+    states.write("one")
+    const client = await listenToEvents(page.url)
+    await client.agents((agents) => agents.some(({ name }) => name === "one"))
+    client.close()
+  })
+
   test(promised("live-state.C2", "tells what changes, and a page opened late what went on before"), async () => {
     const { states, page } = await setUp()
     const first = await listenToEvents(page.url)

@@ -19,11 +19,11 @@ const parseEvent = (block: string): PageEvent => {
   return { data: "", ...fields }
 }
 
-/** Listens to the page's events as a browser would. */
+/** Listens to the page's events as a browser would. @param url as it is printed, with its token */
 export const listenToEvents = (url: string): Promise<EventClient> =>
   new Promise((resolve, reject) => {
     const events: PageEvent[] = []
-    const asked = get(`${url}events`, { agent: false }, (response) => {
+    const asked = get(url.replace("#", "events?"), { agent: false }, (response) => {
       let rest = ""
       response.setEncoding("utf8").on("data", (text: string) => {
         const blocks = (rest + text).split("\n\n")

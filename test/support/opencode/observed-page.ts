@@ -31,7 +31,13 @@ export const createStatefileFolder = () => {
   mkdirSync(folder, { recursive: true })
   return {
     project,
-    environment: { PATH: process.env.PATH ?? "", HOME: project, TMPDIR: project, BATON_LEDGER: "embedded" },
+    environment: {
+      PATH: process.env.PATH ?? "",
+      HOME: project,
+      TMPDIR: project,
+      BATON_LEDGER: "embedded",
+      BATON_STATE_KEY: "a key of this account",
+    },
     write: (name: string, state?: Record<string, unknown>) => writeStatefile(folder, name, state),
     remove: (name: string) => rmSync(join(folder, `${name}.json`)),
   }

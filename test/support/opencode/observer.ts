@@ -19,7 +19,8 @@ export const startObserver = (project: Pick<TestProject, "directory" | "environm
     stderr,
     ended,
     /** Resolves when it has printed its address. */
-    address: () => eventually("the page's address", () => /http:\/\/127\.0\.0\.1:\d+\//.exec(stdout())?.[0]),
+    address: () =>
+      eventually("the page's address", () => /http:\/\/127\.0\.0\.1:\d+\/#[0-9a-f]{64}/.exec(stdout())?.[0]),
     kill: (signal: NodeJS.Signals) => void child.kill(signal),
     /** Ends it like Ctrl-C. @returns its exit code */
     stop: (): Promise<number | null> => {

@@ -42,7 +42,10 @@ const agent = (change: Partial<PageAgent> = {}): PageAgent => ({
 describe("a request", () => {
   const PORT = 4711
   const ask = (change: { method?: string; url?: string; headers?: Record<string, string | undefined> }) =>
-    answerTo({ method: "GET", url: "/", ...change, headers: { host: `127.0.0.1:${PORT}`, ...change.headers } }, PORT)
+    answerTo(
+      { method: "GET", url: "/", ...change, headers: { host: `127.0.0.1:${PORT}`, ...change.headers } },
+      { port: PORT, token: "abc1" },
+    )
 
   test.each("127.0.0.1 localhost LOCALHOST".split(" "))(
     promised("live-state.C2", "to %s is for this machine"),

@@ -1,3 +1,4 @@
+import { randomBytes, timingSafeEqual } from "node:crypto"
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -8,6 +9,7 @@ import {
 import { join } from "node:path"
 import { complain, print } from "../../host/cli.ts"
 import { errorCode } from "../../host/log.ts"
+import { accountSecret } from "../../host/state-mark.ts"
 import { readOwnBytes } from "../../host/untrusted.ts"
 import { createObserver } from "../observe/observer.ts"
 import { createLiveStream } from "./live.ts"
@@ -45,14 +47,31 @@ export const isOwnHost = (host: string | undefined, port: number): boolean =>
 
 const header = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
 
-/** Decides the answer to a request. Pure; every answer that this server gives is decided here. */
+/** The same at the next start, so that a page that is open goes on. */
+const createToken = (): string => {
+  try {
+    return accountSecret("baton observe --web") ?? randomBytes(32).toString("hex")
+  } catch {
+    return randomBytes(32).toString("hex")
+  }
+}
+
+const isSame = (given: string, expected: string): boolean => {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+/**
+ * Decides the answer to a request. Pure; every answer that this server gives is decided here. The page itself holds nothing: other
+ * accounts can open it, and have no token for the events.
+ */
 export const answerTo = (
   request: {
     readonly method?: string | undefined
     readonly url?: string | undefined
     readonly headers: IncomingHttpHeaders
   },
-  port: number,
+  { port, token }: { port: number; token: string },
 ): Answer => {
   const { method, url = "", headers } = request
   const refuse = (status: 403 | 404 | 405 | 421, reason: string): Answer => ({ kind: "refused", status, reason })
@@ -62,8 +81,9 @@ export const answerTo = (
   const isLink = headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
   if (site !== "same-origin" && site !== "none" && !isLink) return refuse(403, "not for other sites")
   if (method !== "GET") return refuse(405, "expected GET: there is nothing here to change")
-  const path = url.split("?", 1)[0] ?? ""
-  if (path === EVENTS_PATH) return { kind: "events" }
+  const [path = "", query = ""] = url.split("?", 2)
+  if (path === EVENTS_PATH)
+    return isSame(query, token) ? { kind: "events" } : refuse(403, "expected the token of the address that was printed")
   return Object.hasOwn(ASSETS, path) ? { kind: "asset", name: path } : refuse(404, "there is no such page")
 }
 
@@ -125,6 +145,7 @@ const describeListening = (error: unknown, port: number): string => {
 }
 
 type ServedPage = {
+  /** Ends in the token. A browser keeps what is behind `#` to itself: the page asks for the events with it. */
   readonly url: string
   /** Ends every connection. Resolves when the port is free again. */
   close(): Promise<void>
@@ -154,13 +175,14 @@ export const servePage = async ({
     reported.add(problem)
   })
   const events = createLiveStream({ look: observer.look, now: Date.now })
+  const token = createToken()
   let boundPort = port
 
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value)
     // A client that disconnects is not an error.
     response.on("error", () => {})
-    const answer = answerTo(request, boundPort)
+    const answer = answerTo(request, { port: boundPort, token })
     const asset = answer.kind === "asset" ? assets.get(answer.name) : undefined
     if (answer.kind === "events") events.add(response)
     else if (asset) response.writeHead(200, { "Content-Type": asset.type }).end(asset.content)
@@ -188,7 +210,7 @@ export const servePage = async ({
     throw new Error(describeListening(error, port), { cause: error })
   }
   return {
-    url: `http://${ADDRESS}:${boundPort}/`,
+    url: `http://${ADDRESS}:${boundPort}/#${token}`,
     close: () =>
       new Promise((resolve) => {
         stopWatching()

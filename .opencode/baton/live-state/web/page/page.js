@@ -10,6 +10,7 @@ const TICK_MS = 1_000
 /** Three of the observer's beats; a connection may be lost without a word. */
 const SILENCE_MS = 16_000
 const REOPEN_MS = 2_000
+const REFUSED = "The observer tells this page nothing: open the address that it printed, with all that is behind the #."
 /** @type {readonly Group[]} */
 const GROUPS = ["waiting", "busy", "idle", "gone"]
 
@@ -33,6 +34,7 @@ let chosenGroup
 let clockOffset = 0
 let isLive = false
 let hasAnswer = false
+let isRefused = false
 let heardAt = Date.now()
 let isFrameDue = false
 
@@ -87,8 +89,9 @@ const tick = () => {
   drawAxis()
   const view = { now: now(), span: span() }
   for (const row of rows.values()) if (row.element.isConnected) row.tick(view)
-  byID("lost").hidden = isLive || !hasAnswer
-  if (isLive || !hasAnswer) return
+  byID("lost").hidden = isLive || !(hasAnswer || isRefused)
+  if (isRefused) setText(byID("lost"), REFUSED)
+  if (isLive || !hasAnswer || isRefused) return
   const ago = duration(Date.now() + clockOffset - heardAt)
   const what = `This is what it saw at ${clock(heardAt)}, ${ago} ago. Trying again …`
   setText(byID("lost"), `The connection to the observer is lost. ${what}`)
@@ -186,7 +189,7 @@ const setLive = (next) => {
 
 /** Keeps a stream open for as long as the page is; the first message has all agents. */
 const openStream = () => {
-  const source = new EventSource("/events")
+  const source = new EventSource(`/events?${location.hash.slice(1)}`)
   let lastAt = performance.now()
   const lose = () => {
     setLive(false)
@@ -203,10 +206,15 @@ const openStream = () => {
   }, REOPEN_MS)
   source.addEventListener("message", ({ data }) => {
     lastAt = performance.now()
+    isRefused = false
     receive(JSON.parse(data))
   })
   // The browser tries again by itself, unless the observer refused.
-  source.addEventListener("error", () => (source.readyState === EventSource.CLOSED ? again() : lose()))
+  source.addEventListener("error", () => {
+    isRefused = source.readyState === EventSource.CLOSED
+    if (isRefused) again()
+    else lose()
+  })
 }
 
 /** The legend is drawn by the code that draws the timelines. */
