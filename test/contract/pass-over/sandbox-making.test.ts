@@ -50,6 +50,17 @@ describe("the sandbox of a pass is made while its child is asked for its first s
     expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
   })
 
+  test(promised("pass-over.B3", "what a killed process's git left locked holds no result up"), async () => {
+    const { root, begin, passes } = createPassProject()
+    const { sandbox } = await begin("p1")
+    writeFiles(sandbox, { "a.txt": "the child's\n" })
+    writeFiles(stateOf(root, "files", "git"), { "index.lock": "" })
+    const { modifications } = succeed(await passes.collect("p1"))
+    expect(modifications.map(({ path }) => path)).toEqual(["a.txt"])
+    writeFiles(stateOf(root, "files", "store"), { "current.index.lock": "", "staged.index.lock": "" })
+    expect(succeed(await passes.apply("p1"))).toMatchObject({ complete: true })
+  })
+
   test(
     promised("pass-over.B3", "where it cannot be made, a tool that is let in is told, and nothing of it stays"),
     async () => {

@@ -5,7 +5,7 @@ import { mkdir, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import type { FileModification } from "../contract.ts"
-import { type Git, RefusalError, refusals } from "./repository.ts"
+import { type Git, RefusalError, refusals, removeIndex } from "./repository.ts"
 import type { Change, FileState } from "./snapshot.ts"
 
 /** A missing git is no damage. */
@@ -42,7 +42,7 @@ export const stageSound = async (
   if (wanted.length === 0) return unsound
   const index = join(store, "staged.index")
   const options = { cwd: folder, gitFolder: store, index }
-  await rm(index, { force: true })
+  await removeIndex(index)
   const entries = wanted.map((oid) => `100644 ${oid}\t${oid}\n`).join("")
   await git(["update-index", "--index-info"], { ...options, stdin: entries })
   await git(["checkout-index", "-a", "-q"], options).catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:f
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
 import { stageSound } from "./contents.ts"
-import { type Git, parseList } from "./repository.ts"
+import { type Git, parseList, removeIndex } from "./repository.ts"
 import { addFiles, createWayCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
 
 export type JournalEntry = {
@@ -73,7 +73,7 @@ export const readCurrent = async (
   }
   if (files.size === 0) return current
   const index = join(store, "current.index")
-  await rm(index, { force: true })
+  await removeIndex(index)
   await addFiles({ git, top: target, gitFolder: store, index }, [...files.keys()], { isDurable: true })
   for (const field of parseList(await git(["ls-files", "-s", "-z"], { cwd: target, gitFolder: store, index }))) {
     const [, mode, oid = "", path = ""] = /^(\d+) (\w+) 0\t(.*)$/s.exec(field) ?? []

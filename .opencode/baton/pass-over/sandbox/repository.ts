@@ -1,5 +1,5 @@
 /** Git for the sandboxes, and what is read of the user's repository. */
-import { copyFile, mkdir, readdir, realpath, stat, utimes, writeFile } from "node:fs/promises"
+import { copyFile, mkdir, readdir, realpath, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { devNull } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { isNotFound } from "../../host/log.ts"
@@ -117,6 +117,11 @@ export const createGit =
     if (outcome.exitCode === 0) return outcome.stdout
     throw new Error(`git ${name}: ${outcome.stderr.trim().slice(0, COMPLAINT_CHARACTERS)}`)
   }
+
+/** With the lock that a killed git left. */
+export const removeIndex = async (index: string): Promise<void> => {
+  for (const path of [index, `${index}.lock`]) await rm(path, { force: true })
+}
 
 /** Splits git's null-terminated list. */
 export const parseList = (stdout: string): string[] => stdout.split("\0").filter((field) => field !== "")

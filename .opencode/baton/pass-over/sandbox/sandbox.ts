@@ -1,3 +1,4 @@
+import { cp } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { lazy } from "../../host/async.ts"
 import { acquireWithin, createFileLock } from "../../host/file-lock.ts"
@@ -211,15 +212,19 @@ export const createSandboxes = (deps: SandboxesDeps) => {
 
   /** Stores the changes of a child that has ended. */
   const store = async (folder: PassFolder, base: string, toolPaths: ReadonlySet<string>): Promise<StoredChanges> => {
-    const { git: gitFolder, index, sandbox: top } = folder
+    const { git: gitFolder, sandbox: top } = folder
     const isThere = statIfThere(top)?.isDirectory() === true
     await removeAll(folder.store)
     await createSnapshotRepository(folder.store)
+    // A git of a killed process may hold the lock of the index, or have left it. Git compares times with the index's own.
+    const index = join(folder.store, "child.index")
+    if (statIfThere(folder.index)) await cp(folder.index, index, { preserveTimestamps: true })
     try {
       const found = isThere
         ? await collectChanges({ git, top, gitFolder, index, room }, { base, store: folder.store, toolPaths })
         : { files: [], skipped: [SANDBOX_IS_GONE] }
       const changes: StoredChanges = { version: 1, files: found.files, left_out: found.skipped }
+      await removeAll(index)
       await saveChanges(folder, changes)
       return changes
     } catch (error) {
