@@ -218,6 +218,12 @@ test.each(importHarms)(promised("install.E2", "$name is found, and the exit code
   expect(exitCode).toBe(1)
 })
 
+test(promised("outbox.A1", "a record of the last minute is on its way, and nothing to mend"), async () => {
+  patient.write(`.opencode/state/outbox/${Date.now()}-000000-a.json`, WAITING)
+  const { findings } = await patient.look("outbox")
+  expect(findings).toEqual([expect.objectContaining({ status: "ok", message: expect.stringMatching(/^1 record /) })])
+})
+
 test(promised("outbox.A1", "waiting and parked records are found with the commands that deliver them"), async () => {
   patient.write(".opencode/state/outbox/1767323045000-000001-b.json", WAITING)
   patient.write(".opencode/state/outbox/parked/1767323045000-000000-a.json", WAITING)

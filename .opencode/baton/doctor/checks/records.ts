@@ -216,6 +216,18 @@ const listParked = async (files: OutboxStore, outbox: string): Promise<readonly 
   return rest > 0 ? [...shown, warning(`${rest} more records are parked`, `${OUTBOX} lists them.`)] : shown
 }
 
+/** A session that just ended may leave a record that the next one delivers; its name begins with epoch milliseconds. */
+const ON_ITS_WAY_MS = 60_000
+const isOnItsWay = (name: string): boolean => Date.now() - Number.parseInt(name, 10) < ON_ITS_WAY_MS
+
+const describeWaiting = (names: readonly string[]): Observation => {
+  const records = names.length === 1 ? "1 record" : `${names.length} records`
+  if (names.length === 0) return ok("no record waits to be delivered")
+  if (names.every(isOnItsWay)) return ok(`${records} of the last minute on the way to the ledger`)
+  const fix = `Run ${OUTBOX} retry, which delivers them or says why not; OpenCode does it when it next works on a task here.`
+  return warning(`${records} ${names.length === 1 ? "waits" : "wait"} to be delivered to the ledger`, fix)
+}
+
 export const outboxCheck: Check = {
   id: "outbox",
   needsBundle: true,
@@ -224,12 +236,8 @@ export const outboxCheck: Check = {
     const state = createStateFolder(root)
     const outbox = state.path("outbox")
     const files = createOutboxStore(state)
-    const { length: waiting } = await files.list()
-    const fix = `Run ${OUTBOX} retry, which delivers them or says why not; OpenCode does it when it next works on a task here.`
     return [
-      waiting === 0
-        ? ok("no record waits to be delivered")
-        : warning(`${waiting} ${waiting === 1 ? "record waits" : "records wait"} to be delivered to the ledger`, fix),
+      describeWaiting(await files.list()),
       ...(await listParked(files, outbox)),
     ]
   },
