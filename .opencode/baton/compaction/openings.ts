@@ -45,7 +45,7 @@ export type Openings = {
 }
 
 /** A request waits this long from its message on. A later answer is in the next request. */
-const REQUEST_DEADLINE_MS = 1_500
+const REQUEST_DEADLINE_MS = 2_500
 const LEDGER_DEADLINE_MS = 5_000
 
 type Material = {
