@@ -236,10 +236,7 @@ export const outboxCheck: Check = {
     const state = createStateFolder(root)
     const outbox = state.path("outbox")
     const files = createOutboxStore(state)
-    return [
-      describeWaiting(await files.list()),
-      ...(await listParked(files, outbox)),
-    ]
+    return [describeWaiting(await files.list()), ...(await listParked(files, outbox))]
   },
 }
 
