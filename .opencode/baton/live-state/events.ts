@@ -1,5 +1,4 @@
-import type { Observation } from "./agent-state.ts"
-import type { PendingQuestion, PermissionDetails } from "./protocol.ts"
+import type { Observation, PendingQuestion, PermissionDetails } from "./protocol.ts"
 
 /** A raw event. Its fields differ between versions, so each is checked before use. */
 export type RawEvent = { readonly type: string; readonly properties?: unknown }

@@ -1,6 +1,13 @@
-import { type AgentState, NEW_AGENT, reduce } from "./agent-state.ts"
 import type { Observed } from "./events.ts"
-import { diffStates, isObject, type LiveState, type StreamLine } from "./protocol.ts"
+import {
+  type AgentState,
+  diffStates,
+  isObject,
+  type LiveState,
+  NEW_AGENT,
+  reduce,
+  type StreamLine,
+} from "./protocol.ts"
 
 type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
 
