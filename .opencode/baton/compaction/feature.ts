@@ -3,13 +3,8 @@ import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { createKeyedQueue, lazy } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import {
-  createClientCall,
-  createModelContext,
-  isRecord,
-  type StoredMessage,
-  unexpectedShape,
-} from "../host/sessions.ts"
+import { isRecord } from "../host/schema.ts"
+import { createClientCall, createModelContext, type StoredMessage, unexpectedShape } from "../host/sessions.ts"
 import { createJsonStore } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"

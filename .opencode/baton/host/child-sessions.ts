@@ -1,9 +1,9 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { PermissionRule } from "./permissions.ts"
+import { isRecord } from "./schema.ts"
 import {
   type AgentAndModel,
   createClientCall,
-  isRecord,
   isSessionInfo,
   isStoredMessage,
   type Result,

@@ -1,5 +1,6 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { createClientCall, isRecord, type Result } from "./sessions.ts"
+import { isRecord } from "./schema.ts"
+import { createClientCall, type Result } from "./sessions.ts"
 
 export type PermissionAnswer = "once" | "always" | "reject"
 

@@ -5,6 +5,9 @@ import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { tool } from "@opencode-ai/plugin/tool"
 import type { ZodType } from "zod"
 
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null
+
 /** zod, as the plugin package carries it. */
 export type Zod = typeof tool.schema
 

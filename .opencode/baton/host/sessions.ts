@@ -3,6 +3,7 @@ import type { Message, Part, Todo, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "./async.ts"
 import { describeError } from "./log.ts"
 import type { PermissionRule } from "./permissions.ts"
+import { isRecord } from "./schema.ts"
 
 /** `missing`: OpenCode answered that it does not exist. */
 export type Result<T> = { kind: "ok"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
@@ -15,9 +16,6 @@ type ClientCall = <T>(
   work: () => Promise<{ data?: unknown; error?: unknown; response?: Response }>,
   read: Read<T>,
 ) => Promise<Result<T>>
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null
 
 export const unexpectedShape = (what: string, received: unknown): Result<never> => {
   const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)

@@ -1,8 +1,7 @@
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { ownOrShared } from "./project.ts"
-import { loadZod, type Zod } from "./schema.ts"
-import { isRecord } from "./sessions.ts"
+import { isRecord, loadZod, type Zod } from "./schema.ts"
 import { readProjectConfig } from "./untrusted.ts"
 
 /** The user's settings in `.opencode/baton.json`; each has a default. */

@@ -1,5 +1,4 @@
-import { loadZod } from "../host/schema.ts"
-import { isRecord } from "../host/sessions.ts"
+import { isRecord, loadZod } from "../host/schema.ts"
 
 /** The claim on a task, from the embedded ledger. */
 export type TaskClaim = {

@@ -1,7 +1,8 @@
 import { isAbsolute, relative } from "node:path"
 import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
-import { isRecord, type StoredMessage } from "../host/sessions.ts"
+import { isRecord } from "../host/schema.ts"
+import type { StoredMessage } from "../host/sessions.ts"
 
 /** OpenCode's tools that change the one file they name; `multiedit` is from older versions. */
 export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])

@@ -1,5 +1,6 @@
 import { describeError, isNotFound, type Log } from "../../host/log.ts"
-import { findAgentAndModel, isRecord, type Sessions } from "../../host/sessions.ts"
+import { isRecord } from "../../host/schema.ts"
+import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
 import { readOwnText } from "../../host/untrusted.ts"
 import { statefileName } from "../statefile.ts"
