@@ -20,6 +20,13 @@ describe("what OpenCode waits for until it is loaded", () => {
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(33)
   })
 
+  test(promised("speed.G1", "an event loads 15 files at most, none of the task, the ledger or c2c"), () => {
+    const loaded = reachedFrom([".opencode/baton/live-state/feature.ts", ".opencode/baton/host/state.ts"])
+    expect(loaded).toContain(".opencode/baton/live-state/statefile.ts")
+    expect(loaded.filter((path) => /\/(?:task|ledger|c2c)\/|stream-writer|services/.test(path))).toEqual([])
+    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(15)
+  })
+
   test(promised("speed.G1", "the config hooks load at most 9 files more, and a first message 6"), () => {
     const plugins = sourceFiles(".opencode/plugins")
     const features = ["compaction/task-tools", "handoff/tools", "learning/tools"]

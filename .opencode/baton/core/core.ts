@@ -5,6 +5,7 @@ import { type Lazy, lazy, withDeadline } from "../host/async.ts"
 import { type Decide, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError, type Log } from "../host/log.ts"
 import { bundleRoot, findProjectRoot, hasPendingRecords } from "../host/project.ts"
+import type { StateFolder } from "../host/state.ts"
 import type { Services } from "./services.ts"
 
 type Holder = { bundleRoot: string; token: symbol }
@@ -94,6 +95,8 @@ export type Instance = {
 }
 
 export type Core = Instance & {
+  /** The state folder; opens it at the first use. */
+  readonly state: Lazy<StateFolder>
   readonly services: Lazy<Services>
   feature(name: string): Feature
 }
@@ -107,9 +110,13 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
   const root = worktree === "/" ? directory : worktree
   const coreLog = createLog(client, "core")
   const report = (message: string, error: unknown): void => coreLog.error(message, { error: describeError(error) })
+  const state = lazy(async () => {
+    const { openState } = await import("../host/state.ts")
+    return openState(client, projectRoot, coreLog)
+  })
   const services = lazy(async () => {
-    const { createServices } = await import("./services.ts")
-    return createServices({ input, projectRoot, log: coreLog })
+    const [{ createServices }, opened] = await Promise.all([import("./services.ts"), state()])
+    return createServices({ input, projectRoot, state: opened, log: coreLog })
   })
   const served: Served[] = []
   let hasLooked = false
@@ -191,7 +198,7 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
     }
   }
 
-  return { input, projectRoot, root, services, feature, end }
+  return { input, projectRoot, root, state, services, feature, end }
 }
 
 /** Cores by directory. An entry is valid as long as OpenCode's client is the same object, which is created once per instance. */

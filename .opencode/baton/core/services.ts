@@ -4,8 +4,7 @@ import type { Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { hasPendingRecords } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
-import { createStateFolder, type JsonStore, type StateFolder } from "../host/state.ts"
-import { HOW_TO_TRUST, putForeignAside } from "../host/state-mark.ts"
+import type { JsonStore, StateFolder } from "../host/state.ts"
 import { createNotices, createTui, type Notices } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
@@ -30,20 +29,11 @@ export type Services = {
   stop(): void
 }
 
-type ServicesDeps = { readonly input: PluginInput; readonly projectRoot: string; readonly log: Log }
-
-const TOAST_MS = 20_000
-
-/** The one place where OpenCode opens the state: nothing of it is read before. @throws when foreign state cannot be moved */
-const openState = ({ input: { client }, projectRoot, log }: ServicesDeps): StateFolder => {
-  const aside = putForeignAside(projectRoot)
-  if (aside) {
-    log.warn("state that is not this account's own is put aside unread", { ...aside, fix: HOW_TO_TRUST })
-    const message = `${aside.path}: ${aside.reason}. ${HOW_TO_TRUST}`
-    // Not as a notice: a setting that came with the state must not silence it.
-    void createTui(client).showToast({ title: "State put aside", message, variant: "warning", durationMs: TOAST_MS })
-  }
-  return createStateFolder(projectRoot)
+type ServicesDeps = {
+  readonly input: PluginInput
+  readonly projectRoot: string
+  readonly state: StateFolder
+  readonly log: Log
 }
 
 /** Loads the outbox when a record is waiting or added. */
@@ -63,11 +53,9 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   }
 }
 
-export const createServices = (deps: ServicesDeps): Services => {
-  const { input, projectRoot, log } = deps
+export const createServices = ({ input, projectRoot, state, log }: ServicesDeps): Services => {
   const { client, directory, $ } = input
   const now = () => new Date()
-  const state = openState(deps)
   const sessions = createSessions(client)
   const ending = new AbortController()
   const notices = createNotices({

@@ -52,14 +52,18 @@ export const firstOf = async <T>(
 export type Lazy<T> = (() => Promise<T>) & {
   /** The loaded or loading value, without starting the load; undefined after a failure. */
   readonly current: Promise<T | undefined> | undefined
+  /** Resolves when it is loaded, without starting the load. */
+  readonly loaded: Promise<T>
 }
 
 export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
   let loading: Promise<T> | undefined
   let current: Promise<T | undefined> | undefined
+  const loaded = createDeferred<T>()
   const get = (): Promise<T> => {
     if (loading) return loading
     loading = load()
+    loading.then(loaded.resolve, () => {})
     current = loading.catch(() => {
       loading = undefined
       current = undefined
@@ -67,7 +71,7 @@ export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
     })
     return loading
   }
-  return Object.defineProperty(get, "current", { get: () => current }) as Lazy<T>
+  return Object.defineProperties(get, { current: { get: () => current }, loaded: { value: loaded.promise } }) as Lazy<T>
 }
 
 /** Runs the work of one key in order, and different keys in parallel. */

@@ -13,11 +13,12 @@ import {
 import { readdir, rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
+import type { PluginInput } from "@opencode-ai/plugin"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
-import { makeState, PRIVATE_FILE, stateRoot } from "./state-mark.ts"
+import { HOW_TO_TRUST, makeState, PRIVATE_FILE, putForeignAside, stateRoot } from "./state-mark.ts"
 import { readOwnText } from "./untrusted.ts"
 
 /** The file name ending of temporary files. */
@@ -138,6 +139,23 @@ export const createStateFolder = (projectRoot: string): StateFolder => {
       await replaceFile(path, text, options)
     },
   }
+}
+
+const TOAST_MS = 20_000
+
+/** The one place where OpenCode opens the state: nothing of it is read before. @throws when foreign state cannot be moved */
+export const openState = (client: PluginInput["client"], projectRoot: string, log: Log): StateFolder => {
+  const aside = putForeignAside(projectRoot)
+  if (aside) {
+    log.warn("state that is not this account's own is put aside unread", { ...aside, fix: HOW_TO_TRUST })
+    const message = `${aside.path}: ${aside.reason}. ${HOW_TO_TRUST}`
+    // Not as a notice: a setting that came with the state must not silence it.
+    const body = { title: "State put aside", message, variant: "warning" as const, duration: TOAST_MS }
+    Promise.resolve()
+      .then(() => client.tui.showToast({ body }))
+      .catch((error: unknown) => log.debug("a notice is not shown", { error: describeError(error) }))
+  }
+  return createStateFolder(projectRoot)
 }
 
 /** Stores one JSON file per key: `.opencode/state/<folder>/<key>.json`. No call throws. */

@@ -1,8 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import type { Core } from "../core/core.ts"
+import { createConsent } from "../host/consent.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Argv } from "../host/process.ts"
-import { childEnvironment } from "../host/project.ts"
+import { childEnvironment, ownOrShared } from "../host/project.ts"
+import { SETTINGS_FILE } from "../host/settings.ts"
+import { readC2c } from "./c2c/identity.ts"
+import type { C2cSession } from "./c2c/session.ts"
 import type { StreamLine } from "./protocol.ts"
+import type { Publisher } from "./publisher.ts"
 import type { StateWriter } from "./statefile.ts"
 
 /** A JSON array of program and arguments; it overrides the settings. */
@@ -55,6 +61,54 @@ export const chooseWriter = ({
   return c2c === undefined
     ? { kind: "own", ...waiting }
     : { kind: "foreign", argv: [c2c, "oc-plugin", "stream-write-statefile"], ...waiting }
+}
+
+type FoundWriter = {
+  /** Absent: Baton's own statefile. */
+  foreign?: { readonly program: string; start(snapshot: () => StreamLine): StateWriter }
+  openC2c?: (root: Publisher["root"]) => C2cSession
+}
+
+/**
+ * Finds the writer where it may be another than Baton's own, and c2c's session; logs why one is not used.
+ *
+ * @param setting the writer of the settings
+ * @returns undefined when nothing keeps the state
+ */
+export const findWriter = async (
+  { input, projectRoot, services }: Core,
+  setting: readonly string[] | undefined,
+  log: Log,
+): Promise<FoundWriter | undefined> => {
+  const { env } = process
+  const { directory } = input
+  const c2c = await readC2c({ environment: env, folders: [directory, projectRoot] })
+  if (c2c.kind === "own-plugin") log.info("c2c's own plugin is there: Baton runs no c2c here", { path: c2c.path })
+  const identity = c2c.kind === "session" ? c2c : undefined
+  const chosen = chooseWriter({
+    variable: env[WRITER_VARIABLE],
+    setting,
+    isAllowed: (command) => createConsent(projectRoot).isAllowed(command, ownOrShared(projectRoot, SETTINGS_FILE)),
+    c2c: identity?.program,
+  })
+  if (chosen.kind === "none") {
+    log.warn("no state writer", { reason: chosen.reason })
+    return undefined
+  }
+  const { waiting } = chosen
+  if (waiting)
+    log.warn("the project's state writer is not run until you allow it", { writer: waiting, allow: TRUST_WRITER })
+  const found: FoundWriter = {}
+  if (identity) {
+    const [{ openC2cSession }, loaded] = await Promise.all([import("./c2c/session.ts"), services()])
+    found.openC2c = (root) => openC2cSession({ c2c: identity, input, services: loaded, environment: env, root, log })
+  }
+  if (chosen.kind === "foreign") {
+    const { argv } = chosen
+    const start = (snapshot: () => StreamLine) => createStreamWriter({ argv, directory, snapshot, log })
+    found.foreign = { program: argv[0], start }
+  }
+  return found
 }
 
 type StreamWriterDeps = {

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { onTestFinished, vi } from "vitest"
 import { createServices } from "../../../.opencode/baton/core/services.ts"
 import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
+import { openState } from "../../../.opencode/baton/host/state.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { createRecordedLog } from "../recorded-log.ts"
@@ -55,7 +56,7 @@ export const openFeaturePasses = ({
   /** Starts the feature as OpenCode does; the sessions stay. */
   const start = () => {
     const { input } = opencode
-    const services = createServices({ input, projectRoot: root, log })
+    const services = createServices({ input, projectRoot: root, state: openState(input.client, root, log), log })
     const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
     opencode.connect(feature)
     onTestFinished(() => feature.stop())

@@ -3,20 +3,22 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 import { findExecutables } from "../../host/process.ts"
 
+export type C2cIdentity = {
+  readonly kind: "session"
+  /** Absolute path, or the command that the environment names. */
+  readonly program: string
+  /** c2c's id of this session. */
+  readonly sessionID: string
+  /** Aliases of those that answer permissions and questions; empty if none are configured. */
+  readonly supervisors: readonly string[]
+}
+
 /** This OpenCode's place in c2c, a message broker for agents. */
-export type C2c =
+type C2c =
   | { readonly kind: "none" }
   /** c2c's own plugin is loaded here: it streams the state, delivers messages and asks supervisors itself. */
   | { readonly kind: "own-plugin"; readonly path: string }
-  | {
-      readonly kind: "session"
-      /** Absolute path, or the command that the environment names. */
-      readonly program: string
-      /** c2c's id of this session. */
-      readonly sessionID: string
-      /** Aliases of those that answer permissions and questions; empty if none are configured. */
-      readonly supervisors: readonly string[]
-    }
+  | C2cIdentity
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -5,7 +5,7 @@ import { createRequests } from "../../host/requests.ts"
 import type { Observed, RawEvent } from "../events.ts"
 import type { Publisher } from "../publisher.ts"
 import { createApprovals } from "./approvals.ts"
-import type { C2c } from "./identity.ts"
+import type { C2cIdentity } from "./identity.ts"
 import { createInbox, parseInbox } from "./inbox.ts"
 
 export type C2cSession = {
@@ -34,7 +34,7 @@ export const openC2cSession = ({
   root,
   log,
 }: {
-  c2c: Extract<C2c, { kind: "session" }>
+  c2c: C2cIdentity
   input: Pick<PluginInput, "client" | "directory">
   services: Pick<Services, "run" | "sessions" | "state">
   environment: Readonly<Record<string, string | undefined>>
