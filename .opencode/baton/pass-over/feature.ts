@@ -8,12 +8,10 @@ import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { createProcessRunner } from "../host/process.ts"
 import { createRequests } from "../host/requests.ts"
 import { loadZod } from "../host/schema.ts"
 import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { detectUi } from "../host/tui.ts"
-import { createAuditLog } from "./audit/log.ts"
 import { createActivePasses } from "./child/active-passes.ts"
 import { type CollectedContext, collectContext, describeTask } from "./child/context.ts"
 import { createChildWork } from "./child/work.ts"
@@ -28,11 +26,9 @@ import { createAnnouncer, createResultRecorder } from "./result/notify.ts"
 import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
 import { sandboxDirectory, toSandboxPath, toSandboxPaths } from "./sandbox/paths.ts"
-import { createSandboxes } from "./sandbox/sandbox.ts"
-import { createPasses } from "./store/passes.ts"
 import { createPassID, needsAnnouncement, type PassRecord } from "./store/record.ts"
 import { recoverPasses } from "./store/recover.ts"
-import { createPassOwners, createPassStore } from "./store/store.ts"
+import { openStoredPasses } from "./store/stored-passes.ts"
 import type { PassOverArguments } from "./tools.ts"
 
 const CALL_DEADLINE_MS = 10_000
@@ -50,13 +46,8 @@ export const createPassOverFeature = (
   const hasUser = userInterface !== "run"
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
-  const store = createPassStore({ state, log })
+  const { store, owners, passes, sandboxes } = openStoredPasses({ projectRoot, directory, state, log })
   const policyFile = policyPath(projectRoot)
-  const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now })
-  // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
-  const run = createProcessRunner({ shell: undefined })
-  const owners = createPassOwners(state)
-  const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
   const activePasses = createActivePasses()
   const permissions = createPermissionWatch(createRequests(client))
   const recordResult = createResultRecorder({ outbox, notices })

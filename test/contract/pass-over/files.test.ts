@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { restoreFiles } from "../../../.opencode/baton/pass-over/audit/query.ts"
+import { createPersonsPasses } from "../../../.opencode/baton/pass-over/audit/person.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
 import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
@@ -38,7 +38,10 @@ describe("files that could not be stored when the child returned", () => {
 
   test(promised("pass-over.B3", "are stored by baton passes restore while OpenCode lives"), async () => {
     const { feature, id, context, root } = await returnWithoutGit()
-    expect(await restoreFiles(root, id, createRecordedLog())).toMatchObject({ kind: "restored", held: 1 })
+    expect(await createPersonsPasses(root, createRecordedLog()).restore(id)).toMatchObject({
+      kind: "restored",
+      held: 1,
+    })
     expect(await feature.reject({ pass_over_id: id }, context)).toContain("rejected (made.txt)")
     expect(existsSync(join(root, "made.txt"))).toBe(false)
   })
@@ -121,7 +124,10 @@ describe("a sandbox that somebody deleted", () => {
     async () => {
       const { feature, id, context, folder, root } = await returnWithoutGit()
       rmSync(join(folder, id, "copy"), { recursive: true })
-      expect(await restoreFiles(root, id, createRecordedLog())).toMatchObject({ kind: "restored", held: 0 })
+      expect(await createPersonsPasses(root, createRecordedLog()).restore(id)).toMatchObject({
+        kind: "restored",
+        held: 0,
+      })
       expect(await feature.reject({ pass_over_id: id }, context)).not.toContain("failed")
       expect(await connectSandboxes(root).pending()).toEqual([])
     },

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../../host/cli.ts"
 import { type LogExtra, SILENT } from "../../host/log.ts"
 import { createPersonsPasses, type Decision } from "./person.ts"
-import { type AuditedPass, type AuditFilter, queryAudit, restoreFiles } from "./query.ts"
+import { type AuditedPass, type AuditFilter, queryAudit } from "./query.ts"
 
 /** Actions on one pass. */
 const ACTIONS = ["show", "diff", "apply", "reject", "restore"] as const
@@ -124,20 +124,9 @@ const list = async (root: string, { filter, json }: Extract<PassesRequest, { kin
 
 const warn = (message: string, extra: LogExtra = {}): void => say([message, ...Object.values(extra)].join(": "))
 
-type OnePass = Exclude<PassesRequest, { kind: "list" }>
+type Restored = Awaited<ReturnType<ReturnType<typeof createPersonsPasses>["restore"]>>
 
-const act = async (root: string, { kind, passID, decision, json }: OnePass): Promise<boolean> => {
-  if (kind === "restore") return restore(root, { passID, json })
-  const passes = createPersonsPasses(root, { ...SILENT, warn })
-  const { isDone, text } = await passes[kind](passID, decision)
-  if (json) printJSON({ isDone, text })
-  else if (isDone) print(text)
-  else say(text)
-  return isDone
-}
-
-const restore = async (root: string, { passID, json }: Pick<OnePass, "passID" | "json">): Promise<boolean> => {
-  const restored = await restoreFiles(root, passID, { debug: () => {}, warn })
+const renderRestored = (passID: string, restored: Restored, json: boolean): boolean => {
   if (json) printJSON(restored)
   else if (restored.kind === "refused") say(`${restored.reason} ${restored.fix}`)
   else {
@@ -146,6 +135,18 @@ const restore = async (root: string, { passID, json }: Pick<OnePass, "passID" | 
     print([...restored.did, ...left, held].join("\n"))
   }
   return restored.kind === "restored"
+}
+
+type OnePass = Exclude<PassesRequest, { kind: "list" }>
+
+const act = async (root: string, { kind, passID, decision, json }: OnePass): Promise<boolean> => {
+  const passes = createPersonsPasses(root, { ...SILENT, warn })
+  if (kind === "restore") return renderRestored(passID, await passes.restore(passID), json)
+  const { isDone, text } = await passes[kind](passID, decision)
+  if (json) printJSON({ isDone, text })
+  else if (isDone) print(text)
+  else say(text)
+  return isDone
 }
 
 const parse = (args: readonly string[], here: string) => {

@@ -3,18 +3,14 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Log } from "../../host/log.ts"
-import { createProcessRunner } from "../../host/process.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { runGit } from "../../host/untrusted.ts"
 import type { FileModification } from "../contract.ts"
 import { createDecisions } from "../result/decisions.ts"
 import { renderVerdict } from "../result/notify.ts"
 import { renderResult } from "../result/render.ts"
-import { createSandboxes } from "../sandbox/sandbox.ts"
-import { createPasses } from "../store/passes.ts"
 import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
-import { createPassOwners, createPassStore } from "../store/store.ts"
-import { createAuditLog } from "./log.ts"
+import { openStoredPasses } from "../store/stored-passes.ts"
 
 /** `isDone: false`: it was refused, and the text says why. */
 export type Answer = { readonly isDone: boolean; readonly text: string }
@@ -63,11 +59,7 @@ const renderFileDiff = async (file: FileModification, git: (cwd: string) => Prom
 /** A person's look at a project's passes, and decisions on their files, by the rules of the originator's tools. */
 export const createPersonsPasses = (projectRoot: string, log: Log) => {
   const state = createStateFolder(projectRoot)
-  const run = createProcessRunner({ shell: undefined })
-  const store = createPassStore({ state, log })
-  const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now: () => new Date() })
-  const owners = createPassOwners(state)
-  const sandboxes = createSandboxes({ state, directory: projectRoot, run, owners, passes, log })
+  const { run, store, passes, sandboxes } = openStoredPasses({ projectRoot, directory: projectRoot, state, log })
   const decisions = createDecisions({
     store,
     passes,
@@ -136,5 +128,15 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
         const args = { pass_over_id: passID, reason: "by a person, in the shell", ...chosen }
         return toAnswer(await decisions.reject(args, contextOf(record)))
       }),
+    /** Finishes what a crash cut off in the files of a pass. @returns `held`: the number of files that wait for a decision */
+    restore: async (passID: string) => {
+      const changes = await sandboxes.collect(passID)
+      if (changes.kind === "refused") return changes
+      const { recovered: did, leftAlone, modifications } = changes
+      const decided = (await store.read(passID))?.state
+      const settled = decided && "applied" in decided ? [...decided.applied, ...decided.rejected] : []
+      const held = modifications.filter(({ path }) => !settled.includes(path)).length
+      return { kind: "restored" as const, did, leftAlone, held }
+    },
   }
 }

@@ -1,13 +1,8 @@
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isNotFound, type Log } from "../../host/log.ts"
-import { createProcessRunner } from "../../host/process.ts"
-import { createStateFolder } from "../../host/state.ts"
+import { isNotFound } from "../../host/log.ts"
 import { readOwnText } from "../../host/untrusted.ts"
-import { createSandboxes } from "../sandbox/sandbox.ts"
-import { createPasses } from "../store/passes.ts"
-import { createPassOwners, createPassStore } from "../store/store.ts"
-import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, createAuditLog, isAuditEntry } from "./log.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
 
 export type AuditFilter = {
   /** The root session, the originator's, or the child's. */
@@ -105,30 +100,4 @@ export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}):
     .map(({ newest, history }) => ({ ...newest, history }))
     .sort((a, b) => (a.started_at === b.started_at ? 0 : a.started_at < b.started_at ? -1 : 1))
   return { passes, unreadable }
-}
-
-/**
- * Finishes what a crash cut off in the files of a pass, outside OpenCode, so that they can be applied or rejected.
- *
- * @param projectRoot absolute path of the folder that holds `.opencode`
- * @returns `held`: the number of files that wait for a decision
- */
-export const restoreFiles = async (projectRoot: string, passID: string, log: Pick<Log, "debug" | "warn">) => {
-  const state = createStateFolder(projectRoot)
-  const store = createPassStore({ state, log })
-  const audit = createAuditLog({ projectRoot, log })
-  const changes = await createSandboxes({
-    state,
-    directory: projectRoot,
-    run: createProcessRunner({ shell: undefined }),
-    owners: createPassOwners(state),
-    passes: createPasses({ store, audit, now: () => new Date() }),
-    log,
-  }).collect(passID)
-  if (changes.kind === "refused") return changes
-  const { recovered: did, leftAlone, modifications } = changes
-  const decided = (await store.read(passID))?.state
-  const settled = decided && "applied" in decided ? [...decided.applied, ...decided.rejected] : []
-  const held = modifications.filter(({ path }) => !settled.includes(path)).length
-  return { kind: "restored" as const, did, leftAlone, held }
 }
