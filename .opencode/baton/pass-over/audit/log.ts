@@ -131,14 +131,6 @@ const DAY_MS = 86_400_000
 
 const LINE_END = "\n".charCodeAt(0)
 
-/** The audit of a project: one append-only file per month and root session. No call throws. */
-export type AuditLog = {
-  /** @returns whether the line is in the file; it survives any kind of end of this process */
-  append(entry: AuditEntry): Promise<boolean>
-  /** Removes files whose newest line is older than this. @param now epoch ms */
-  prune(retentionDays: number, now: number): Promise<void>
-}
-
 /** Appends a line in one write, after a complete line: a crash in the middle of an earlier write costs only that line. */
 const appendLine = (path: string, line: string): void => {
   const file = openOwnToAppend(path, PRIVATE_FILE)
@@ -153,17 +145,22 @@ const appendLine = (path: string, line: string): void => {
   }
 }
 
-const monthFolders = async (folder: string): Promise<string[]> => {
+/** @returns sorted; nothing for a folder that is not there */
+export const listFolder = async (folder: string): Promise<string[]> => {
   try {
-    return (await readdir(folder)).filter((name) => AUDIT_MONTH.test(name)).sort()
+    return (await readdir(folder)).sort()
   } catch (error) {
     if (isNotFound(error)) return []
     throw error
   }
 }
 
-/** @param projectRoot absolute path of the folder that holds `.opencode` */
-export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log: Pick<Log, "warn"> }): AuditLog => {
+/**
+ * The audit of a project: one append-only file per month and root session. No call throws.
+ *
+ * @param projectRoot absolute path of the folder that holds `.opencode`
+ */
+export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log: Pick<Log, "warn"> }) => {
   const folder = join(projectRoot, AUDIT_FOLDER)
 
   const ensure = (month: string): void => {
@@ -203,13 +200,18 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
   }
 
   return {
-    append: async (entry) => write(entry),
-    prune: async (retentionDays, now) => {
+    /** @returns whether the line is in the file; it survives any kind of end of this process */
+    append: async (entry: AuditEntry): Promise<boolean> => write(entry),
+    /** Removes files whose newest line is older than this. @param now epoch ms */
+    prune: async (retentionDays: number, now: number): Promise<void> => {
       try {
-        for (const month of await monthFolders(folder)) await pruneMonth(month, now - retentionDays * DAY_MS)
+        const months = (await listFolder(folder)).filter((name) => AUDIT_MONTH.test(name))
+        for (const month of months) await pruneMonth(month, now - retentionDays * DAY_MS)
       } catch (error) {
         log.warn("old audits could not be removed", { error: describeError(error) })
       }
     },
   }
 }
+
+export type AuditLog = ReturnType<typeof createAuditLog>

@@ -1,8 +1,7 @@
-import { readdir, stat } from "node:fs/promises"
+import { stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isNotFound } from "../../host/log.ts"
 import { readOwnText } from "../../host/untrusted.ts"
-import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry, listFolder } from "./log.ts"
 
 export type AuditFilter = {
   /** The root session, the originator's, or the child's. */
@@ -23,15 +22,6 @@ type AuditRead = {
   readonly passes: readonly AuditedPass[]
   /** Lines of an unknown form or cut off by a crash. */
   readonly unreadable: readonly { readonly path: string; readonly lines: number }[]
-}
-
-const listFolder = async (folder: string): Promise<string[]> => {
-  try {
-    return (await readdir(folder)).sort()
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
 }
 
 /** Finds the files that may hold events since a time, oldest month first. */

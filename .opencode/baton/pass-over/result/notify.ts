@@ -65,17 +65,6 @@ type AnnouncerDeps = {
   readonly log: Log
 }
 
-export type Announcer = {
-  /** Something is to be announced: now when the session is idle, else as soon as it is. */
-  notify(sessionID: string): Promise<void>
-  /**
-   * A result of an earlier process is announced when the session next becomes idle, so that no session is prompted unexpectedly.
-   */
-  queue(sessionID: string): void
-  idle(sessionID: string): Promise<void>
-  forget(sessionID: string): void
-}
-
 const NEWEST_MESSAGES = 100
 
 /** The mark that identifies a pass in an announcement. */
@@ -85,7 +74,7 @@ const noticeMark = (passID: string): string => `[result of ${passID}]`
  * Announces results that came after their originators had moved on. Each idle session gets one turn with all its notices, once: a
  * notice already in its messages is not repeated, even after a crash before that was stored.
  */
-export const createAnnouncer = ({ sessions, childSessions, notices, acknowledge, log }: AnnouncerDeps): Announcer => {
+export const createAnnouncer = ({ sessions, childSessions, notices, acknowledge, log }: AnnouncerDeps) => {
   /** With a number that grows when more is queued. */
   const queued = new Map<string, number>()
   const announcing = new Set<string>()
@@ -132,22 +121,26 @@ export const createAnnouncer = ({ sessions, childSessions, notices, acknowledge,
     }
   }
 
+  /** Announces when the session next becomes idle: a result of an earlier process must not start a turn unexpectedly. */
   const queue = (sessionID: string): void => {
     queued.set(sessionID, (queued.get(sessionID) ?? 0) + 1)
   }
 
   return {
     queue,
-    notify: async (sessionID) => {
+    /** Announces now when the session is idle, else as soon as it is. */
+    notify: async (sessionID: string): Promise<void> => {
       queue(sessionID)
       const busy = await childSessions.isBusy(sessionID)
       if (busy.kind === "ok" && !busy.value) await announceOnce(sessionID)
     },
-    idle: async (sessionID) => {
+    idle: async (sessionID: string): Promise<void> => {
       if (queued.has(sessionID)) await announceOnce(sessionID)
     },
-    forget: (sessionID) => {
+    forget: (sessionID: string): void => {
       queued.delete(sessionID)
     },
   }
 }
+
+export type Announcer = ReturnType<typeof createAnnouncer>

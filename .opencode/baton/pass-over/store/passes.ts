@@ -50,38 +50,17 @@ export type BeginPass = {
   readonly audit: { readonly enabled: boolean; readonly retention_days: number }
 }
 
-/**
- * Changes passes, and is the only way to do so: each state change follows the rules, is on disk, and is in the audit in order.
- */
-export type Passes = {
-  /**
-   * @returns refused (E004) when the root session has used up its passes
-   * @throws when it cannot be stored; the pass must not begin then
-   */
-  begin(pass: BeginPass): Promise<Transition>
-  /** Notes a pass that was never made, in the audit only. */
-  refuse(refused: RefusedPass, error: PassOverError): Promise<void>
-  /** @param error the reason, when the output does not have it. @throws when it cannot be stored */
-  transition(passID: string, event: PassEvent, change?: PassChange, error?: PassOverError): Promise<Transition>
-  /** Notes a failed attempt that is followed by another one, in the audit only. */
-  attemptFailed(passID: string, error: PassOverError): Promise<void>
-  /** @returns whether it was announced now; false when it had been before. @throws when it cannot be stored */
-  announce(passID: string): Promise<boolean>
-  /** Notes that the user approves the result. @throws when it cannot be stored */
-  approve(passID: string): Promise<boolean>
-  /** The files of the result that are applied. */
-  appliedPaths(passID: string): Promise<readonly string[]>
-  /** @throws when it cannot be stored, or the pass's state does not allow it */
-  recordApplied(passID: string, paths: readonly string[], by: "policy" | "originator"): Promise<void>
-}
-
 type PassesDeps = {
   readonly store: Pick<PassStore, "create" | "read" | "update" | "keepAnswer" | "removeFinished">
   readonly audit: AuditLog
   readonly now: () => Date
 }
 
-export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
+/**
+ * Changes passes, and is the only way to do so: each state change follows the rules, is on disk, and is in the audit in order.
+ * Everything but `refuse` and `attemptFailed`, which are for the audit alone, throws what cannot be stored.
+ */
+export const createPasses = ({ store, audit, now }: PassesDeps) => {
   const time = (): string => now().toISOString()
   let prunedAt = Number.NEGATIVE_INFINITY
 
@@ -110,7 +89,13 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
     return isFirst
   }
 
-  const transition: Passes["transition"] = async (passID, event, change = {}, why) => {
+  /** @param why the error, when the output does not have it */
+  const transition = async (
+    passID: string,
+    event: PassEvent,
+    change: PassChange = {},
+    why?: PassOverError,
+  ): Promise<Transition> => {
     let at = ""
     let error: PassOverError | undefined
     const move = (before: PassRecord): PassRecord | undefined => {
@@ -136,7 +121,8 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
   }
 
   return {
-    begin: async ({ request, policy, cacheKey, audit: settings }) => {
+    /** @returns refused (E004) when the root session has used up its passes */
+    begin: async ({ request, policy, cacheKey, audit: settings }: BeginPass): Promise<Transition> => {
       const at = time()
       const record: PassRecord = {
         version: 1,
@@ -163,26 +149,34 @@ export const createPasses = ({ store, audit, now }: PassesDeps): Passes => {
       return { kind: "moved", record }
     },
 
-    refuse: async (refused, error) => {
+    /** Notes a pass that was never made. */
+    refuse: async (refused: RefusedPass, error: PassOverError): Promise<void> => {
       await audit.append(refusedEntry(refused, error, time()))
     },
 
     transition,
 
-    attemptFailed: async (passID, error) => {
+    /** Notes a failed attempt that is followed by another one. */
+    attemptFailed: async (passID: string, error: PassOverError): Promise<void> => {
       const record = await store.read(passID)
       if (record) await note(record, { at: time(), event: "attempt_failed", error })
     },
 
-    announce: (passID) => stamp(passID, "announced"),
-    approve: (passID) => stamp(passID, "released"),
-    appliedPaths: async (passID) => {
+    /** @returns whether it was announced now; false when it had been before */
+    announce: (passID: string) => stamp(passID, "announced"),
+    /** Notes that the user approves the result. */
+    approve: (passID: string) => stamp(passID, "released"),
+    /** The files of the result that are applied. */
+    appliedPaths: async (passID: string): Promise<readonly string[]> => {
       const state = (await store.read(passID))?.state
       return state && "applied" in state ? state.applied : []
     },
-    recordApplied: async (passID, paths, by) => {
+    /** @throws also when the pass's state does not allow it */
+    recordApplied: async (passID: string, paths: readonly string[], by: "policy" | "originator"): Promise<void> => {
       const applied = await transition(passID, { type: "applied", paths, by })
       if (applied.kind === "refused") throw new Error(`${applied.error.message}: ${applied.error.cause}`)
     },
   }
 }
+
+export type Passes = ReturnType<typeof createPasses>

@@ -31,36 +31,25 @@ const createPassIndex = (state: Pick<StateFolder, "path">, folder: string) => ({
 })
 
 /** Records the process that works on a pass, to distinguish a running pass from an abandoned one. */
-export type PassOwners = {
-  claim(passID: string): Promise<void>
-  release(passID: string): Promise<void>
-  /** Tells whether a running process works on it. */
-  isOwned(passID: string): Promise<boolean>
-  /** Tells whether a pass of this process was taken over by another one. */
-  isLost(passID: string): Promise<boolean>
-  /** Does work on a pass of this process, or on one that no process works on; "busy" while another one does. */
-  during<T>(passID: string, work: () => Promise<T>): Promise<T | "busy">
-}
-
-export const createPassOwners = (
-  state: Pick<StateFolder, "path" | "prepare">,
-  { waitMs = LOCK_DEADLINE_MS } = {},
-): PassOwners => {
+export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">, { waitMs = LOCK_DEADLINE_MS } = {}) => {
   const held = new Map<string, HeldLock>()
-  const lockOf = (passID: string) => createFileLock({ path: state.path("pass-over", passID, "work.lock") })
+  const lockOf = (passID: string) => createFileLock({ path: state.path(FOLDER, passID, "work.lock") })
   return {
-    claim: async (passID) => {
-      await state.prepare("pass-over", passID)
+    claim: async (passID: string): Promise<void> => {
+      await state.prepare(FOLDER, passID)
       const lock = await lockOf(passID).tryAcquire()
       if (lock) held.set(passID, lock)
     },
-    release: async (passID) => {
+    release: async (passID: string): Promise<void> => {
       await held.get(passID)?.release()
       held.delete(passID)
     },
-    isLost: async (passID) => (await held.get(passID)?.isHeld()) === false,
-    isOwned: (passID) => lockOf(passID).isTaken(),
-    during: async (passID, work) => {
+    /** Tells whether a pass of this process was taken over by another one. */
+    isLost: async (passID: string) => (await held.get(passID)?.isHeld()) === false,
+    /** Tells whether a running process works on it. */
+    isOwned: (passID: string) => lockOf(passID).isTaken(),
+    /** Does work on a pass of this process, or on one that no process works on; "busy" while another one does. */
+    during: async <T>(passID: string, work: () => Promise<T>): Promise<T | "busy"> => {
       if (await held.get(passID)?.isHeld()) return work()
       const lock = await acquireWithin(lockOf(passID), waitMs)
       if (lock === undefined) return "busy"
@@ -72,6 +61,8 @@ export const createPassOwners = (
     },
   }
 }
+
+export type PassOwners = ReturnType<typeof createPassOwners>
 
 const FOLDER = "pass-over"
 const BY_ROOT = "by-root"
@@ -86,58 +77,26 @@ const LOCK_DEADLINE_MS = 10_000
 const LOCK_STALE_MS = 3000
 const LOCK_HEARTBEAT_MS = 500
 
-/**
- * The passes of a project on disk: `.opencode/state/pass-over/<pass id>/pass.json`, replaced as a whole at each change. Read
- * errors are logged and count as absent; write errors are thrown, since a pass that is not stored is lost.
- */
-export type PassStore = {
-  /**
-   * @returns the number of passes made so far when the limit of the root session leaves no place for this one
-   * @throws the file system's own error
-   */
-  create(record: PassRecord): Promise<{ readonly kind: "created" } | { readonly kind: "full"; readonly passes: number }>
-  read(passID: string): Promise<PassRecord | undefined>
-  /**
-   * Changes a pass, one change at a time over all processes.
-   *
-   * @param change returns the new record, or undefined for no change
-   * @param onStored called when the new record is on disk, before the next change of the pass
-   * @returns the record stored afterwards; undefined when there is no such pass
-   * @throws the file system's own error, or an error when another process holds the pass too long
-   */
-  update(
-    passID: string,
-    change: (record: PassRecord) => PassRecord | undefined,
-    onStored?: (record: PassRecord) => Promise<void>,
-  ): Promise<PassRecord | undefined>
-  /** Passes that are open, undecided or to be announced; oldest first. @throws when they cannot be listed */
-  listUnfinished(): Promise<PassRecord[]>
-  /** Passes that a session has made, oldest first. @throws when they cannot be listed */
-  listOfSession(sessionID: string): Promise<PassRecord[]>
-  /** The same without reading the records. @throws when they cannot be listed */
-  idsOfSession(sessionID: string): string[]
-  /** Passes made by a root session and those below it, oldest first. @throws when they cannot be listed */
-  idsOfRoot(rootSessionID: string): string[]
-  /** Names in the list of unfinished passes, oldest first. @throws when they cannot be listed */
-  idsUnfinished(): string[]
-  /** Removes the folder and list entries of a pass that was never written, as after a crash; a written one stays. */
-  removeUnwritten(passID: string): Promise<void>
-  /** Removes finished passes that have not changed since a time, with all their files. Never throws. */
-  removeFinished(before: Date): Promise<void>
-  /** Finds a pass whose stored output answers the question with this key. */
-  findAnswer(cacheKey: string): Promise<PassRecord | undefined>
-  /** Stores a pass's output as the answer to its question, if it is repeatable. */
-  keepAnswer(record: PassRecord): Promise<void>
-}
-
 type PassStoreDeps = {
   readonly state: Pick<StateFolder, "path" | "prepare" | "write">
   readonly log: Pick<Log, "warn">
 }
 
+type Change = [
+  /** Returns the new record, or undefined for no change. */
+  change: (record: PassRecord) => PassRecord | undefined,
+  /** Called when the new record is on disk, before the next change of the pass. */
+  onStored?: (record: PassRecord) => Promise<void>,
+]
+
 const isName = (text: string): boolean => /^[A-Za-z0-9_-]{1,128}$/.test(text)
 
-export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
+/**
+ * The passes of a project on disk: `.opencode/state/pass-over/<pass id>/pass.json`, replaced as a whole at each change. Read
+ * errors are logged and count as absent; write errors are thrown, since a pass that is not stored is lost. Lists are oldest first,
+ * and throw when they cannot be read.
+ */
+export const createPassStore = ({ state, log }: PassStoreDeps) => {
   let schema: ZodType<PassRecord> | undefined
   /** Without it the changes of this process would wait for each other by looking at the lock. */
   const changes = createKeyedQueue()
@@ -178,7 +137,7 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     return held === "none" ? undefined : held
   }
 
-  const changeLocked: PassStore["update"] = async (passID, change, onStored) => {
+  const changeLocked = async (passID: string, ...[change, onStored]: Change): Promise<PassRecord | undefined> => {
     const held = isPassID(passID) ? await acquire(passID) : undefined
     if (!held) return undefined
     try {
@@ -196,14 +155,14 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
 
   const idsOf = (list: string, sessionID: string): string[] => (isName(sessionID) ? index.ids(list, sessionID) : [])
 
-  /** Unless a later pass answers the question by now. */
-  const dropAnswer = async (cacheKey: string, passID: string): Promise<void> => {
-    const path = state.path(FOLDER, CACHE, cacheKey)
-    const answering = await readOwnText(path).catch((error: unknown) => {
+  /** @returns the id of the pass that answers a question; empty when none does */
+  const readAnswer = async (cacheKey: string): Promise<string> => {
+    try {
+      return isName(cacheKey) ? (await readOwnText(state.path(FOLDER, CACHE, cacheKey))).trim() : ""
+    } catch (error) {
       if (isNotFound(error)) return ""
       throw error
-    })
-    if (answering.trim() === passID) await rm(path, { force: true })
+    }
   }
 
   const removeIfFinished = async (passID: string, before: Date): Promise<void> => {
@@ -216,11 +175,14 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
     await rm(state.path(FOLDER, passID), { recursive: true, force: true })
     index.drop(passID, BY_SESSION, session)
     index.drop(passID, BY_ROOT, metadata.root_session_id)
-    if (record.cache_key !== null && isName(record.cache_key)) await dropAnswer(record.cache_key, passID)
+    const key = record.cache_key
+    // A later pass may answer the question by now.
+    if (key !== null && (await readAnswer(key)) === passID) await rm(state.path(FOLDER, CACHE, key), { force: true })
   }
 
   return {
-    create: async (record) => {
+    /** @returns the number of passes made so far when the limit of the root session leaves no place for this one */
+    create: async (record: PassRecord): Promise<{ kind: "created" } | { kind: "full"; passes: number }> => {
       const { pass_over_id: passID, originating_session_id: session, metadata } = record.request
       const { root_session_id: root } = metadata
       if (!isPassID(passID) || !isName(root) || !isName(session)) {
@@ -238,13 +200,22 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       return { kind: "created" }
     },
     read,
-    update: (passID, change, onStored) => changes.add(passID, () => changeLocked(passID, change, onStored)),
+    /**
+     * Changes a pass, one change at a time over all processes.
+     *
+     * @returns the record stored afterwards; undefined when there is no such pass
+     * @throws also when another process holds the pass too long
+     */
+    update: (passID: string, ...change: Change) => changes.add(passID, () => changeLocked(passID, ...change)),
+    /** Passes that are open, undecided or to be announced. */
     listUnfinished: async () => (await readAll(index.ids(UNFINISHED))).filter(isUnfinished),
-    listOfSession: async (sessionID) => readAll(idsOf(BY_SESSION, sessionID)),
-    idsOfSession: (sessionID) => idsOf(BY_SESSION, sessionID),
-    idsOfRoot: (rootSessionID) => idsOf(BY_ROOT, rootSessionID),
+    listOfSession: async (sessionID: string) => readAll(idsOf(BY_SESSION, sessionID)),
+    idsOfSession: (sessionID: string) => idsOf(BY_SESSION, sessionID),
+    /** Passes made by a root session and those below it. */
+    idsOfRoot: (rootSessionID: string) => idsOf(BY_ROOT, rootSessionID),
     idsUnfinished: () => index.ids(UNFINISHED),
-    removeUnwritten: async (passID) => {
+    /** Removes the folder and list entries of a pass that was never written, as after a crash; a written one stays. */
+    removeUnwritten: async (passID: string): Promise<void> => {
       if (!isPassID(passID) || existsSync(pathOf(passID))) return
       await rm(state.path(FOLDER, passID), { recursive: true, force: true })
       for (const list of [BY_ROOT, BY_SESSION]) {
@@ -254,7 +225,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
       }
       index.drop(passID, UNFINISHED)
     },
-    removeFinished: async (before) => {
+    /** Removes finished passes that have not changed since a time, with all their files. Never throws. */
+    removeFinished: async (before: Date): Promise<void> => {
       try {
         const oldest = createPassID(before, "0000")
         for (const id of index.ids().filter((each) => each < oldest)) await removeIfFinished(id, before)
@@ -262,30 +234,28 @@ export const createPassStore = ({ state, log }: PassStoreDeps): PassStore => {
         log.warn("old passes could not be removed", { error: describeError(error) })
       }
     },
-    findAnswer: async (cacheKey) => {
-      if (!isName(cacheKey)) return undefined
-      const path = state.path(FOLDER, CACHE, cacheKey)
+    /** Finds a pass whose stored output answers the question with this key. */
+    findAnswer: async (key: string): Promise<PassRecord | undefined> => {
       try {
-        const record = await read((await readOwnText(path)).trim())
-        return record?.output &&
-          record.cache_key === cacheKey &&
-          isRepeatable(record.output) &&
-          !findForeignResult(record)
-          ? record
-          : undefined
+        const record = await read(await readAnswer(key))
+        const { output, cache_key } = record ?? {}
+        const isAnswer = record && output && cache_key === key && isRepeatable(output) && !findForeignResult(record)
+        return isAnswer ? record : undefined
       } catch (error) {
-        if (!isNotFound(error)) log.warn("stored answer is unusable and ignored", { path, error: describeError(error) })
+        log.warn("stored answer is unusable and ignored", { key, error: describeError(error) })
         return undefined
       }
     },
-    keepAnswer: async ({ cache_key: key, output, request }) => {
+    /** Stores a pass's output as the answer to its question, if it is repeatable. */
+    keepAnswer: async ({ cache_key: key, output, request }: PassRecord): Promise<void> => {
       if (key === null || output === null || !isName(key) || !isRepeatable(output)) return
-      const path = state.path(FOLDER, CACHE, key)
       try {
-        await state.write(path, `${request.pass_over_id}\n`)
+        await state.write(state.path(FOLDER, CACHE, key), `${request.pass_over_id}\n`)
       } catch (error) {
-        log.warn("answer could not be kept: the question will be asked again", { path, error: describeError(error) })
+        log.warn("answer could not be kept: the question will be asked again", { key, error: describeError(error) })
       }
     },
   }
 }
+
+export type PassStore = ReturnType<typeof createPassStore>
