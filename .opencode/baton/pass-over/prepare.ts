@@ -6,9 +6,9 @@ import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
 import type { ActivePass } from "./child/active-passes.ts"
 import type { CollectedContext } from "./child/context.ts"
-import type { PassOverRequest, WorkContext } from "./contract.ts"
+import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
-import { type ChainLink, checkChain, readChain, unreadableChain } from "./policy/chain.ts"
+import { checkChain, readChain, unreadableChain } from "./policy/chain.ts"
 import type { readPolicy } from "./policy/policy.ts"
 import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
 import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
@@ -35,13 +35,10 @@ export type Prepared = {
   readonly parentPass: string | undefined
 }
 
-type Judged =
-  | { readonly kind: "ready"; readonly prepared: Prepared }
-  | { readonly kind: "refused"; readonly error: PassOverError }
+type Ready = { readonly kind: "ready"; readonly prepared: Prepared }
+type Refused = { readonly kind: "refused"; readonly error: PassOverError }
 
-export type Preparation =
-  | Extract<Judged, { kind: "ready" }>
-  | (Extract<Judged, { kind: "refused" }> & { readonly refusal: RefusedPass; readonly isAudited: boolean })
+export type Preparation = Ready | (Refused & { readonly refusal: RefusedPass; readonly isAudited: boolean })
 
 type PrepareDeps = {
   readonly sessions: Pick<Sessions, "parent" | "messages">
@@ -56,7 +53,7 @@ type PrepareDeps = {
   readonly createID: (at: Date) => string
 }
 
-const refused = (error: PassOverError): Judged => ({ kind: "refused", error })
+const refused = (error: PassOverError): Refused => ({ kind: "refused", error })
 
 const timedOutError = (passID: string): PassOverError =>
   passOverError("E010", {
@@ -117,7 +114,7 @@ const checkRequest = async (
   call: PassCall,
   around: Inputs,
   gathering: Promise<CollectedContext>,
-): Promise<Judged> => {
+): Promise<Ready | Refused> => {
   const { args, sessionID, agent } = call
   const { policyRead, agents, own, chain } = around
   const above = deps.passOf(sessionID)
@@ -135,7 +132,6 @@ const checkRequest = async (
   if (resolution.kind === "refused") return resolution
   const { policy } = resolution
   const known = agents.value.filter(canReceive)
-  const root = chain.stack[0] ?? { agent, session_id: sessionID }
   const judged = checkChain({
     stack: chain.stack,
     subagent: args.subagent,
@@ -159,7 +155,27 @@ const checkRequest = async (
   const context = gathered.fitToBudget(policy.values.max_context_tokens)
   const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))
   const at = deps.now()
-  const request = buildRequest({ call, context, policy, root, at, id: deps.createID(at), chain: chain.stack })
+  const request: PassOverRequest = {
+    pass_over_id: deps.createID(at),
+    originating_agent_id: agent,
+    originating_session_id: sessionID,
+    subagent_id: args.subagent,
+    reason: args.reason,
+    work_context: context,
+    return_required: args.return_required ?? true,
+    async: args.async ?? false,
+    ...(args.override ? { override: args.override } : {}),
+    metadata: {
+      chain_depth: chain.stack.length,
+      origination_chain: chain.stack,
+      root_session_id: chain.stack[0]?.session_id ?? sessionID,
+      created_at: at.toISOString(),
+      completed_at: null,
+      policy_name: policy.name,
+      attempts: 0,
+      cached_from: null,
+    },
+  }
   const question: Question = { subagent: subagent.name, definition: definitionOf(subagent), context }
   return {
     kind: "ready",
@@ -172,40 +188,6 @@ const checkRequest = async (
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
       audit: policyRead.file.audit_log,
       parentPass: above?.id,
-    },
-  }
-}
-
-const buildRequest = (given: {
-  readonly call: PassCall
-  readonly context: WorkContext
-  readonly policy: ResolvedPolicy
-  readonly root: ChainLink
-  readonly chain: readonly ChainLink[]
-  readonly at: Date
-  readonly id: string
-}): PassOverRequest => {
-  const { call, context, policy, root, chain, at, id } = given
-  const { args } = call
-  return {
-    pass_over_id: id,
-    originating_agent_id: call.agent,
-    originating_session_id: call.sessionID,
-    subagent_id: args.subagent,
-    reason: args.reason,
-    work_context: context,
-    return_required: args.return_required ?? true,
-    async: args.async ?? false,
-    ...(args.override ? { override: args.override } : {}),
-    metadata: {
-      chain_depth: chain.length,
-      origination_chain: chain.map(({ agent, session_id }) => ({ agent, session_id })),
-      root_session_id: root.session_id,
-      created_at: at.toISOString(),
-      completed_at: null,
-      policy_name: policy.name,
-      attempts: 0,
-      cached_from: null,
     },
   }
 }
