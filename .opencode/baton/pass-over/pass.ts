@@ -134,19 +134,12 @@ export type PassOverDeps = PassStartDeps & {
 /** The originator does not wait for this pass. */
 const isDetached = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
 
-type Waited =
-  | { readonly kind: "finished"; readonly record: PassRecord | undefined }
-  | { readonly kind: "timeout" | "aborted" }
-
 /** Waits for the pass, the time-out or the abort, whichever is first. */
-const waitFor = async (pass: ActivePass, timeoutMs: number | undefined, signal: AbortSignal): Promise<Waited> => {
-  const late = new AbortController()
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => late.abort(), timeoutMs)
-  const finished = pass.finished.then((record) => ({ kind: "finished" as const, record }))
-  const first = await firstOf([finished], AbortSignal.any([signal, late.signal]))
-  clearTimeout(timer)
-  if (first.kind === "finished") return first
-  return { kind: signal.aborted ? "aborted" : "timeout" }
+const waitFor = async ({ finished }: ActivePass, timeoutMs: number | undefined, signal: AbortSignal) => {
+  const over = firstOf([finished.then((record) => ({ kind: "finished" as const, record }))], signal)
+  if (timeoutMs === undefined) return over
+  const first = await withDeadline(over, timeoutMs)
+  return first.kind === "done" ? first.value : { kind: "timeout" as const }
 }
 
 const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
@@ -272,7 +265,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
         return waited.record ? answer(waited.record, ask) : renderLost(pass)
       case "timeout":
         return timeOut(pass, ask)
-      case "aborted":
+      case "stopped":
         return cancel(pass)
     }
   }

@@ -276,20 +276,20 @@ describe("the attempts", () => {
   test(promised("pass-over.E2", "end with the first that ends well"), async () => {
     const { running, failures } = setUp("crash 1", "crash 2", "done")
     await vi.runAllTimersAsync()
-    expect(await running).toEqual({ kind: "ended", outcome: "done", attempts: 3 })
+    expect(await running).toEqual({ outcome: "done", attempts: 3 })
     expect(failures).toEqual(["1 crash 1 1000", "2 crash 2 2000"])
   })
 
   test(promised("pass-over.E2", "end with the last failure when there are no more"), async () => {
     const { running, attempts, failures } = setUp("crash")
     await vi.runAllTimersAsync()
-    expect(await running).toEqual({ kind: "ended", outcome: "crash", attempts: 4 })
+    expect(await running).toEqual({ outcome: "crash", attempts: 4 })
     expect([attempts.length, failures.length]).toEqual([4, 3])
   })
 
   test(promised("pass-over.E2", "are not repeated for what no other attempt can help"), async () => {
     const { running } = setUp("refused")
-    expect(await running).toEqual({ kind: "ended", outcome: "refused", attempts: 1 })
+    expect(await running).toEqual({ outcome: "refused", attempts: 1 })
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -300,7 +300,7 @@ describe("the attempts", () => {
     await vi.advanceTimersByTimeAsync(1)
     expect(attempts).toEqual([1, 2])
     abort.abort()
-    expect(await running).toEqual({ kind: "aborted", last: "crash", attempts: 2 })
+    expect(await running).toEqual({ outcome: undefined, attempts: 2 })
     expect([attempts, vi.getTimerCount()]).toEqual([[1, 2], 0])
   })
 
@@ -311,6 +311,6 @@ describe("the attempts", () => {
       isRecoverable: () => true,
       signal: AbortSignal.abort(),
     })
-    expect(await running).toEqual({ kind: "aborted", last: undefined, attempts: 0 })
+    expect(await running).toEqual({ outcome: undefined, attempts: 0 })
   })
 })

@@ -25,11 +25,6 @@ export const retryDelays = (policy: RetryPolicy, random: () => number): number[]
     return Math.round(Math.min(delay, MAX_DELAY_MS) * (1 - JITTER + 2 * JITTER * random()))
   })
 
-type Retried<Outcome> =
-  | { readonly kind: "ended"; readonly outcome: Outcome; readonly attempts: number }
-  /** Aborted before an attempt could end; `last` is the outcome of the one before. */
-  | { readonly kind: "aborted"; readonly last: Outcome | undefined; readonly attempts: number }
-
 type RetryDeps<Outcome> = {
   readonly policy: RetryPolicy
   /** @param number from 1. Rejects only when no further attempt can help. */
@@ -41,33 +36,23 @@ type RetryDeps<Outcome> = {
   readonly random?: () => number
 }
 
-/** Resolves after the time or at the abort, whichever is first; leaves neither timer nor listener. */
-const pause = (delayMs: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener("abort", end)
-      resolve()
-    }
-    const timer = setTimeout(end, delayMs)
-    signal.addEventListener("abort", end)
-    if (signal.aborted) end()
-  })
-
-/** Repeats an attempt until it succeeds, fails for good, or none is left; an abort ends it at once. */
-export const runWithRetry = async <Outcome>(deps: RetryDeps<Outcome>): Promise<Retried<Outcome>> => {
+/**
+ * Repeats an attempt until it succeeds, fails for good, or none is left; an abort ends it at once.
+ *
+ * @returns the last outcome; undefined when it was aborted before an attempt could end
+ */
+export const runWithRetry = async <Outcome>(
+  deps: RetryDeps<Outcome>,
+): Promise<{ readonly outcome: Outcome | undefined; readonly attempts: number }> => {
   const { policy, attempt, isRecoverable, onFailure, signal, random = Math.random } = deps
   const delays = retryDelays(policy, random)
-  let last: Outcome | undefined
   for (let number = 1; ; number++) {
-    if (signal.aborted) return { kind: "aborted", last, attempts: number - 1 }
+    if (signal.aborted) return { outcome: undefined, attempts: number - 1 }
     const outcome = await attempt(number)
     const delayMs = delays[number - 1]
-    if (delayMs === undefined || signal.aborted || !isRecoverable(outcome))
-      return { kind: "ended", outcome, attempts: number }
-    last = outcome
+    if (delayMs === undefined || signal.aborted || !isRecoverable(outcome)) return { outcome, attempts: number }
     await onFailure?.(outcome, { attempt: number, delayMs })
-    await pause(delayMs, signal)
+    await withDeadline(firstOf([], signal), delayMs)
   }
 }
 
@@ -129,13 +114,9 @@ const drainTurn = async (
   deps: { sessions: ChildSessions; log: Log },
   { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> => {
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(), CLOSING_MS)
-  timer.unref()
   const over = turn.then(() => ({ kind: "over" as const }))
-  const first = await firstOf([over], AbortSignal.any([signal, limit.signal]))
-  clearTimeout(timer)
-  if (first.kind === "stopped") await endTurn(deps, sessionID, turn)
+  const first = await withDeadline(firstOf([over], signal), CLOSING_MS)
+  if (first.kind !== "done" || first.value.kind === "stopped") await endTurn(deps, sessionID, turn)
 }
 
 /** Creates a child session, runs its agent, and waits for the end of its work. Never throws. */

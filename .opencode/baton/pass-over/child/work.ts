@@ -199,7 +199,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     timer.unref()
     watchFiles(pass)
     try {
-      const retried = await runWithRetry({
+      const { outcome, attempts } = await runWithRetry({
         policy: policy.values,
         attempt: (number) => attempt(pass, number),
         isRecoverable: (end) =>
@@ -209,8 +209,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
         },
         signal: pass.stopping.signal,
       })
-      const end = retried.kind === "ended" ? retried.outcome : { kind: "stopped" as const }
-      return await finish(pass, end, retried.attempts)
+      return await finish(pass, outcome ?? { kind: "stopped" }, attempts)
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
       // The next start finds it open; until then its files must not change.
