@@ -183,13 +183,12 @@ export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictOb
   return { request, workContext, output, artifact, metadata, error, returnArguments }
 }
 
-type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
+export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
 type Schemas = ReturnType<typeof contractSchemas>
 
 export type PassOverRequest = Immutable<Infer<Schemas["request"]>>
 export type WorkContext = Immutable<Infer<Schemas["workContext"]>>
 export type WorkOutput = Immutable<Infer<Schemas["output"]>>
-export type PassOverMetadata = Immutable<Infer<Schemas["metadata"]>>
 export type ReturnArguments = Immutable<Infer<Schemas["returnArguments"]>>
 export type Artifact = Immutable<Infer<Schemas["artifact"]>>
 export type FileModification = Extract<Artifact, { type: "file_modification" }>

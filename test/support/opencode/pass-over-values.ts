@@ -3,7 +3,6 @@ import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.t
 import type { ActivePass } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import type {
   FileModification,
-  PassOverMetadata,
   PassOverRequest,
   WorkContext,
   WorkOutput,
@@ -21,7 +20,7 @@ import {
 
 export const PASS_ID = "pass_20260101102030000_abcd"
 
-export const passMetadata = (change: Partial<PassOverMetadata> = {}): PassOverMetadata => ({
+export const passMetadata = (change: Partial<PassOverRequest["metadata"]> = {}): PassOverRequest["metadata"] => ({
   chain_depth: 1,
   origination_chain: [{ agent: "build", session_id: "ses_root" }],
   root_session_id: "ses_root",

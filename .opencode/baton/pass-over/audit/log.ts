@@ -52,7 +52,7 @@ const shorten = (text: string): string => {
 const shortError = (error: PassOverError | null | undefined): AuditEntry["error"] =>
   error ? { code: error.code, message: shorten(error.message) } : null
 
-/** What a line has of the request, also of a pass that was never made. */
+/** The fields of a line that a pass which was never made has, too. */
 export const refusalOf = (request: PassOverRequest) => ({
   pass_over_id: request.pass_over_id,
   root_session_id: request.metadata.root_session_id,
@@ -110,7 +110,7 @@ export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: str
   error: shortError(error),
 })
 
-/** What a reader of a line cannot do without. */
+/** Fields that every reader of a line uses. */
 const TEXTS = ["at", "event", "state", "pass_over_id", "started_at", "originating_agent", "subagent", "reason"]
 
 /**

@@ -1,42 +1,15 @@
 import { lstat } from "node:fs/promises"
-import type { core } from "zod"
+import type { core, infer as Infer } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { readProjectConfig } from "../../host/untrusted.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE, policyPath } from "../hooks.ts"
 
-/** The keys of a policy; resolve.ts tells where each value comes from. */
-export type Policy = {
-  /** The result goes back without asking the user. */
-  readonly auto_return: boolean
-  /** The subagent's file changes are applied without `pass_over_apply`. */
-  readonly auto_apply: boolean
-  /** Time that the originator waits. */
-  readonly timeout_ms: number
-  /** Applied to the subagent at the time-out. */
-  readonly on_timeout: "stop" | "continue"
-  /** Delegations from the root session downwards. */
-  readonly max_chain_depth: number
-  readonly notify_on_return: "always" | "only_issues" | "never"
-  readonly can_receive_passes: boolean
-  readonly can_modify_files: boolean
-  readonly can_run_tools: boolean
-  /** Longest total working time of the subagent. */
-  readonly max_time_ms: number
-  /** The same question is answered from the stored output. */
-  readonly cache: boolean
-  readonly max_retries: number
-  /** Before the first retry. */
-  readonly retry_delay_ms: number
-  readonly backoff_multiplier: number
-  /** Of a root session with all sessions below it. */
-  readonly max_passes_per_session: number
-  /** Of the work context, at four characters per token. */
-  readonly max_context_tokens: number
-}
-
-export type PolicyKey = keyof Policy
+type Parsed = Infer<ReturnType<typeof policyPartSchema>>
+export type PolicyKey = keyof Parsed
+/** resolve.ts tells where each value comes from. */
+export type Policy = { readonly [Key in PolicyKey]-?: NonNullable<Parsed[Key]> }
 export type PolicyPart = { readonly [Key in PolicyKey]?: Policy[Key] | undefined }
 
 /**

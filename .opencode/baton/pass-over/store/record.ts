@@ -1,31 +1,47 @@
-import type { ZodType } from "zod"
+import type { infer as Infer, ZodType } from "zod"
 import type { Zod } from "../../host/schema.ts"
-import { contractSchemas, type PassOverRequest, type WorkOutput } from "../contract.ts"
+import { contractSchemas, type Immutable } from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { policyPartSchema } from "../policy/policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
 
-/** A pass as stored on disk, from its request on. Times are ISO 8601, UTC. */
-export type PassRecord = {
-  readonly version: 1
-  readonly request: PassOverRequest
-  /** The policy when the pass began; a change of the file affects only later passes. */
-  readonly policy: ResolvedPolicy
-  readonly state: PassState
-  readonly history: readonly { readonly at: string; readonly state: PassStateName }[]
-  readonly attempts: number
-  /** The session of the newest attempt. */
-  readonly child_session_id: string | null
-  readonly output: WorkOutput | null
-  /** Time when the originator was told of an asynchronous or late result. */
-  readonly announced_at: string | null
-  /** Time when the user approved the result, if the policy asks for that. */
-  readonly released_at: string | null
-  /** Key of the question, if its answer may be reused. */
-  readonly cache_key: string | null
-  /** The policy's audit setting when the pass began. */
-  readonly is_audited: boolean
+/**
+ * A pass as stored on disk, from its request on. Times are ISO 8601, UTC. Fields that a newer version added are kept: after a
+ * downgrade its passes can still be settled.
+ */
+export const passRecordSchema = (z: Zod) => {
+  const object = z.looseObject as unknown as Zod["strictObject"]
+  const { request, output } = contractSchemas(z, object)
+  const paths = z.array(z.string())
+  const result = { is_late: z.boolean(), undecided: paths, applied: paths, rejected: paths }
+  const state: ZodType<PassState> = z.discriminatedUnion("state", [
+    object({ state: z.enum(["sent", "waiting_for_return", "timed_out", "cancelled"]) }),
+    object({ state: z.enum(["returned", "applied", "rejected"]), ...result }),
+  ])
+  const levels = z.record(z.string(), z.enum(POLICY_LEVELS)) as unknown as ZodType<ResolvedPolicy["levels"]>
+  return object({
+    version: z.literal(1),
+    request,
+    /** As it was at the start: a change of the file affects only later passes. */
+    policy: object({ name: z.string(), values: policyPartSchema(z, object).required(), levels }),
+    state,
+    history: z.array(object({ at: z.string(), state: z.enum(PASS_STATES) })),
+    attempts: z.number().int().min(0),
+    /** The session of the newest attempt. */
+    child_session_id: z.string().nullable(),
+    output: output.nullable(),
+    /** Time when the originator was told of an asynchronous or late result. */
+    announced_at: z.string().nullable(),
+    /** Time when the user approved the result, if the policy asks for that. */
+    released_at: z.string().nullable().default(null),
+    /** Key of the question, if its answer may be reused. */
+    cache_key: z.string().nullable(),
+    /** The policy's audit setting when the pass began. */
+    is_audited: z.boolean(),
+  })
 }
+
+export type PassRecord = Immutable<Infer<ReturnType<typeof passRecordSchema>>>
 
 /** Tells whether the originator has yet to be told of a result: it came late, or was never waited for. */
 export const needsAnnouncement = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
@@ -35,33 +51,6 @@ export const needsAnnouncement = ({ request, state, announced_at: announcedAt }:
 export const isUnfinished = (record: PassRecord): boolean => {
   const { state } = record
   return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || needsAnnouncement(record)
-}
-
-/** Fields that a newer version added are kept: after a downgrade its passes can still be settled. */
-export const passRecordSchema = (z: Zod): ZodType<PassRecord> => {
-  const object = z.looseObject as unknown as Zod["strictObject"]
-  const { request, output } = contractSchemas(z, object)
-  const paths = z.array(z.string())
-  const result = { is_late: z.boolean(), undecided: paths, applied: paths, rejected: paths }
-  const state = z.discriminatedUnion("state", [
-    object({ state: z.enum(["sent", "waiting_for_return", "timed_out", "cancelled"]) }),
-    object({ state: z.enum(["returned", "applied", "rejected"]), ...result }),
-  ])
-  const levels = z.record(z.string(), z.enum(POLICY_LEVELS)) as unknown as ZodType<ResolvedPolicy["levels"]>
-  return object({
-    version: z.literal(1),
-    request,
-    policy: object({ name: z.string(), values: policyPartSchema(z, object).required(), levels }),
-    state,
-    history: z.array(object({ at: z.string(), state: z.enum(PASS_STATES) })),
-    attempts: z.number().int().min(0),
-    child_session_id: z.string().nullable(),
-    output: output.nullable(),
-    announced_at: z.string().nullable(),
-    released_at: z.string().nullable().default(null),
-    cache_key: z.string().nullable(),
-    is_audited: z.boolean(),
-  })
 }
 
 /** The error of a stored result that is for another agent than the one that made the pass. */
