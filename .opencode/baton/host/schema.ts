@@ -8,6 +8,24 @@ import type { ZodType } from "zod"
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null
 
+/** An event of OpenCode's. Its fields differ between versions, and the SDK's types cover older ones: each is checked before use. */
+export type RawEvent = { readonly type: string; readonly properties?: unknown }
+
+export const field = (value: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>((found, key) => (isRecord(found) ? found[key] : undefined), value)
+
+export const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
+
+export const sessionOf = (properties: unknown): string | undefined =>
+  text(field(properties, "sessionID")) ??
+  text(field(properties, "info", "sessionID")) ??
+  text(field(properties, "info", "id"))
+
+/** The permission that was answered, on every version. */
+export const answeredPermission = (properties: unknown): string | undefined =>
+  text(field(properties, "requestID")) ?? text(field(properties, "permissionID"))
+
 /** zod, as the plugin package carries it. */
 export type Zod = typeof tool.schema
 

@@ -1,7 +1,5 @@
+import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
 import type { Observation, PendingQuestion, PermissionDetails } from "./protocol.ts"
-
-/** A raw event. Its fields differ between versions, so each is checked before use. */
-export type RawEvent = { readonly type: string; readonly properties?: unknown }
 
 export type Observed =
   | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
@@ -13,14 +11,6 @@ export type Observed =
 const TEXT_CHARACTERS = 500
 const MAX_OPTIONS = 20
 
-export const field = (value: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>(
-    (found, key) => (typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined),
-    value,
-  )
-
-export const text = (value: unknown): string | undefined =>
-  typeof value === "string" && value !== "" ? value : undefined
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
 const shortened = (value: string): string =>
@@ -86,7 +76,7 @@ const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: str
   "permission.asked": (properties, sessionID, eventType) => permissionAsked(properties, sessionID, eventType),
   "permission.updated": (properties, sessionID, eventType) => permissionAsked(properties, sessionID, eventType),
   "permission.replied": (properties, sessionID) => {
-    const id = text(field(properties, "requestID")) ?? text(field(properties, "permissionID"))
+    const id = answeredPermission(properties)
     return id === undefined ? [] : session(sessionID, { kind: "permission-replied", id })
   },
   "question.asked": (properties, sessionID) => {
@@ -114,9 +104,6 @@ export const READ_EVENTS: readonly string[] = Object.keys(READ_BY_TYPE)
 export const readEvent = ({ type, properties }: RawEvent): readonly Observed[] => {
   const read = READ_BY_TYPE[type]
   if (!read) return []
-  const sessionID =
-    text(field(properties, "sessionID")) ??
-    text(field(properties, "info", "sessionID")) ??
-    text(field(properties, "info", "id"))
+  const sessionID = sessionOf(properties)
   return sessionID === undefined ? [] : read(properties, sessionID, type)
 }

@@ -1,7 +1,7 @@
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { describeError } from "../host/log.ts"
-import type { RawEvent } from "./events.ts"
+import type { RawEvent } from "../host/schema.ts"
 import type { LiveStateFeature } from "./feature.ts"
 
 /** The events that may change the published state. All others, token deltas above all, are dropped by this set. */

@@ -1,6 +1,7 @@
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
+import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { pathsToWrite } from "../task/activity.ts"
 import type { TaskRegistry } from "../task/registry.ts"
@@ -25,34 +26,28 @@ export type PassSignal =
     }
   | { readonly kind: "answered"; readonly permissionID: string }
 
-type Fields = Readonly<Record<string, unknown>>
-
-const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {})
-const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
-/** Reads events of 1.2.15 to 1.18.33; the SDK's types cover older ones. */
-export const parsePassSignal = (event: { type: string; properties?: unknown }): PassSignal | undefined => {
-  const properties = fieldsOf(event.properties)
-  const info = fieldsOf(properties.info)
-  const sessionID = textOf(properties.sessionID) ?? textOf(info.id)
-  if (event.type === "permission.replied") {
-    const permissionID = textOf(properties.requestID) ?? textOf(properties.permissionID)
+export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | undefined => {
+  const sessionID = sessionOf(properties)
+  if (type === "permission.replied") {
+    const permissionID = answeredPermission(properties)
     return permissionID === undefined ? undefined : { kind: "answered", permissionID }
   }
   if (sessionID === undefined) return undefined
-  switch (event.type) {
+  switch (type) {
     case "session.created":
-      return { kind: "created", sessionID, parentID: textOf(info.parentID) }
+      return { kind: "created", sessionID, parentID: text(field(properties, "info", "parentID")) }
     case "session.deleted":
       return { kind: "deleted", sessionID }
     case "session.idle":
       return { kind: "idle", sessionID }
-    case "session.error":
-      return fieldsOf(properties.error).name === "MessageAbortedError" ? { kind: "aborted", sessionID } : undefined
+    case "session.error": {
+      const isAbort = field(properties, "error", "name") === "MessageAbortedError"
+      return isAbort ? { kind: "aborted", sessionID } : undefined
+    }
     case "permission.asked":
     case "permission.updated": {
-      const permissionID = textOf(properties.id)
-      const passID = textOf(fieldsOf(properties.metadata).pass_over_id)
+      const permissionID = text(field(properties, "id"))
+      const passID = text(field(properties, "metadata", "pass_over_id"))
       return permissionID === undefined ? undefined : { kind: "asked", sessionID, permissionID, passID }
     }
     default:
@@ -232,7 +227,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     },
 
     /** Most events, token deltas above all, do not concern a pass; those create no promise. */
-    receive: (event: { type: string; properties?: unknown }): Promise<void> | undefined => {
+    receive: (event: RawEvent): Promise<void> | undefined => {
       const signal = parsePassSignal(event)
       return signal && react(signal)
     },

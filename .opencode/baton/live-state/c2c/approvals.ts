@@ -1,7 +1,7 @@
 import type { Log } from "../../host/log.ts"
 import type { PermissionAnswer, Requests } from "../../host/requests.ts"
+import { field, type RawEvent, text } from "../../host/schema.ts"
 import type { Result } from "../../host/sessions.ts"
-import { field, type RawEvent, text } from "../events.ts"
 import type { C2cMessage } from "./inbox.ts"
 
 type Approvals = {

@@ -1,7 +1,7 @@
 import type { ToolPart } from "@opencode-ai/sdk"
 import type { core } from "zod"
 import { truncate } from "../../host/log.ts"
-import type { Zod } from "../../host/schema.ts"
+import { field, type Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
 import { WRITING_TOOLS } from "../../task/activity.ts"
 import { type ActivePass, hasReturned } from "../child/active-passes.ts"
@@ -102,9 +102,6 @@ const dropEmpty = (value: unknown): unknown => {
 }
 
 const SEEN_BY_PROGRAM: ReadonlySet<unknown> = new Set(["file_modification", "tool_result"])
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
 
 const dropUnverifiable = (value: unknown): { rest: unknown; ignored: string[] } => {
   const artifacts = field(value, "artifacts")
