@@ -26,9 +26,9 @@ const OPENS: Readonly<Record<string, string>> = {
   "host/state.ts": "writes, and flushes a folder",
   "ledger/embedded/main.ts": "its own stdin",
   "ledger/locate.ts": "programs on PATH",
-  "pass-over/sandbox/contents.ts": "contents that git has just written, checked by their hash",
-  "pass-over/sandbox/journal.ts": "the same",
+  "pass-over/sandbox/journal.ts": "contents that git has just written, checked by their hash",
   "pass-over/sandbox/snapshot.ts": "flushes a folder",
+  "pass-over/sandbox/stored.ts": "as journal.ts",
 }
 
 describe("what came with the repository is text", () => {

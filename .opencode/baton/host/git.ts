@@ -11,7 +11,8 @@ export type GitState = { branch: string; head: string }
 
 const HASH = /^[0-9a-f]{40,64}$/
 
-const readText = async (path: string): Promise<string | undefined> => {
+/** Reads a small file of a repository. */
+export const readGitText = async (path: string): Promise<string | undefined> => {
   try {
     return (await readOwnText(path, { isForeign: true })).trim()
   } catch {
@@ -21,17 +22,17 @@ const readText = async (path: string): Promise<string | undefined> => {
 }
 
 /** Finds the git folder: `.git`, or the folder named by the file `.git` in a linked worktree or submodule. */
-const findGitFolder = async (root: string): Promise<string | undefined> => {
+export const findGitFolder = async (root: string): Promise<string | undefined> => {
   const path = join(root, ".git")
   const found = await stat(path).catch(() => undefined)
   if (!found) return undefined
   if (found.isDirectory()) return path
-  const target = /^gitdir: (.+)$/m.exec((await readText(path)) ?? "")?.[1]
+  const target = /^gitdir: (.+)$/m.exec((await readGitText(path)) ?? "")?.[1]
   return target === undefined ? undefined : resolve(root, target)
 }
 
 const findPacked = async (commonFolder: string, ref: string): Promise<string | undefined> => {
-  const packed = await readText(join(commonFolder, "packed-refs"))
+  const packed = await readGitText(join(commonFolder, "packed-refs"))
   return packed
     ?.split("\n")
     .find((line) => line.endsWith(` ${ref}`))
@@ -47,14 +48,14 @@ const findPacked = async (commonFolder: string, ref: string): Promise<string | u
 export const readGitState = async (root: string): Promise<GitState | undefined> => {
   const gitFolder = await findGitFolder(root)
   if (gitFolder === undefined) return undefined
-  const head = await readText(join(gitFolder, "HEAD"))
+  const head = await readGitText(join(gitFolder, "HEAD"))
   if (head === undefined) return undefined
   if (HASH.test(head)) return { head, branch: "(detached)" }
   const ref = /^ref: (refs\/heads\/(.+))$/.exec(head)
   const [, name, branch] = ref ?? []
   if (name === undefined || branch === undefined || name.includes("..")) return undefined
-  const commonFolder = resolve(gitFolder, (await readText(join(gitFolder, "commondir"))) ?? ".")
-  const hash = (await readText(join(commonFolder, name))) ?? (await findPacked(commonFolder, name))
+  const commonFolder = resolve(gitFolder, (await readGitText(join(gitFolder, "commondir"))) ?? ".")
+  const hash = (await readGitText(join(commonFolder, name))) ?? (await findPacked(commonFolder, name))
   return hash !== undefined && HASH.test(hash) ? { head: hash, branch } : undefined
 }
 
@@ -68,7 +69,7 @@ export const findProjectFolder = async (projectRoot: string): Promise<string> =>
   for (let folder = projectRoot; ; folder = dirname(folder)) {
     const gitFolder = await findGitFolder(folder)
     if (gitFolder !== undefined) {
-      const common = resolve(gitFolder, (await readText(join(gitFolder, "commondir"))) ?? ".")
+      const common = resolve(gitFolder, (await readGitText(join(gitFolder, "commondir"))) ?? ".")
       return realpath(basename(common) === ".git" ? dirname(common) : common)
     }
     if (dirname(folder) === folder) return realpath(projectRoot)

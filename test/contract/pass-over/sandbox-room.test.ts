@@ -51,7 +51,7 @@ describe("a disk that is nearly full", () => {
     const passes = connectSandboxes(root, root, { room: () => MEGABYTE / 2 })
     expect(await passes.create("p1", { canModify: true })).toMatchObject({
       kind: "refused",
-      reason: expect.stringContaining("a twentieth of the disk stays free"),
+      reason: expect.stringContaining("leaves a twentieth of the disk free"),
     })
     expect(existsSync(join(root, ".opencode/state/pass-over", idOf("p1"), "copy"))).toBe(false)
   })

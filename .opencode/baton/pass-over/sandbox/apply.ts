@@ -7,7 +7,6 @@ import { copyFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
-import { stageContents } from "./contents.ts"
 import {
   type ApplyPlace,
   type Current,
@@ -25,6 +24,7 @@ import {
 } from "./journal.ts"
 import { RefusalError } from "./repository.ts"
 import { type Change, type FileState, statIfThere } from "./snapshot.ts"
+import { stageContents } from "./stored.ts"
 
 /** The outcome for one file. A conflict left it unchanged. */
 export type FileResult = {

@@ -3,9 +3,9 @@ import { createReadStream, type Stats } from "node:fs"
 import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
-import { stageSound } from "./contents.ts"
 import { type Git, parseList, removeIndex } from "./repository.ts"
 import { addFiles, createWayCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
+import { stageSound } from "./stored.ts"
 
 export type JournalEntry = {
   readonly path: string

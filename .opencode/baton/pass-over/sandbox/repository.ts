@@ -1,10 +1,12 @@
 /** Git for the sandboxes, and what is read of the user's repository. */
+import { existsSync } from "node:fs"
 import { copyFile, mkdir, readdir, realpath, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { devNull } from "node:os"
 import { dirname, join, resolve } from "node:path"
+import { findGitFolder, readGitText } from "../../host/git.ts"
 import { isNotFound } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
-import { RefusedFile, readOwnText, runGit } from "../../host/untrusted.ts"
+import { readOwnText, runGit } from "../../host/untrusted.ts"
 
 /** `code` is for programs; `reason` and `fix` are sentences for a model or the user. */
 export type Refusal = {
@@ -130,33 +132,15 @@ export const renderList = (fields: readonly string[]): string => fields.map((fie
 /** Absolute paths. In a linked worktree `gitFolder` is its own, and `common` that of all worktrees. */
 export type Repository = { readonly top: string; readonly gitFolder: string; readonly common: string }
 
-const readLine = async (path: string): Promise<string | undefined> => {
-  try {
-    return (await readOwnText(path, { isForeign: true })).replace(/\r?\n.*$/s, "")
-  } catch (error) {
-    if (isNotFound(error) || error instanceof RefusedFile) return undefined
-    throw error
-  }
-}
-
-const isFolder = async (path: string): Promise<boolean> =>
-  (
-    await stat(path).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined
-      throw error
-    })
-  )?.isDirectory() ?? false
-
 /** Finds the repository that a folder is in, by gitrepository-layout(5). @param folder real path */
 export const findRepository = async (folder: string): Promise<Repository | undefined> => {
   for (let top = folder; ; top = dirname(top)) {
     const own = join(top, ".git")
-    const link = /^gitdir: (.+)$/.exec((await readLine(own)) ?? "")?.[1]
-    const gitFolder = link === undefined ? own : resolve(top, link)
-    const common = resolve(gitFolder, (await readLine(join(gitFolder, "commondir"))) ?? ".")
-    if ((await readLine(join(gitFolder, "HEAD"))) !== undefined && (await isFolder(join(common, "objects"))))
+    const gitFolder = (await findGitFolder(top)) ?? own
+    const common = resolve(gitFolder, (await readGitText(join(gitFolder, "commondir"))) ?? ".")
+    if ((await readGitText(join(gitFolder, "HEAD"))) !== undefined && existsSync(join(common, "objects")))
       return { top, gitFolder, common: await realpath(common) }
-    if (link !== undefined || dirname(top) === top) return undefined
+    if (gitFolder !== own || dirname(top) === top) return undefined
   }
 }
 
@@ -201,7 +185,7 @@ const isSha256 = (settings: readonly string[]): boolean =>
 export const createSnapshotRepository = async (folder: string, exclude?: string): Promise<void> => {
   await createEmptyRepository(folder)
   // A file system without case finds it under this name, too.
-  const ignoresCase = await isFolder(join(folder, "OBJECTS"))
+  const ignoresCase = existsSync(join(folder, "OBJECTS"))
   const darwin = process.platform === "darwin" ? "\tprecomposeUnicode = true\n" : ""
   await writeFile(join(folder, "config"), `[core]\n\tbare = false\n\tignoreCase = ${ignoresCase}\n${darwin}`)
   await writeFile(join(folder, "info", "attributes"), ATTRIBUTES)

@@ -9,7 +9,6 @@ import type { FileModification } from "../contract.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassOwners } from "../store/store.ts"
 import { applyChanges, type FileResult } from "./apply.ts"
-import { describeChanges } from "./contents.ts"
 import { discard, fillSandbox, findSource, lookAtSource, removeAll, removeFiles } from "./create.ts"
 import { type ApplyPlace, dropJournal, takeBack } from "./journal.ts"
 import {
@@ -22,6 +21,7 @@ import {
 } from "./repository.ts"
 import { collectChanges, hasUncarried, type Room, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
 import {
+  describeChanges,
   findTarget,
   type PassFolder,
   passFolder,

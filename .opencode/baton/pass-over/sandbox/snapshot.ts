@@ -221,11 +221,8 @@ export const lookAtTree = async (top: string, paths: readonly string[], room: nu
     }
     if (found.kind !== "file") return
     total += found.stats.size
-    if (total > MAX_TREE_BYTES) throw new RangeError(`the files that git does not ignore have more than 2 GB (${path})`)
-    if (total > room)
-      throw new RangeError(
-        `the files that git does not ignore do not fit: a twentieth of the disk stays free (${path})`,
-      )
+    if (total > Math.min(room, MAX_TREE_BYTES))
+      throw new RangeError(`the files that git does not ignore, up to ${path}: ${describeOver(total)}`)
     files.push({ path, stats: found.stats })
     addFolder(dirname(path))
   })
