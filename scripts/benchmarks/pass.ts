@@ -4,11 +4,14 @@ import { passOver, returns, START, stepsMade } from "../../test/support/model/pa
 import { type ModelReply, newestWords, type Script } from "../../test/support/model/scripted-model.ts"
 import { createSession, openModelProject, openServer, speak } from "../../test/support/opencode/model-project.ts"
 import { eventually, type TestServer } from "../../test/support/opencode/opencode-server.ts"
-import { interleave } from "./measure.ts"
-import { INSIDE } from "./project.ts"
+import { interleave, pairRatios } from "./measure.ts"
+import { INSIDE, runInside } from "./project.ts"
 import type { Benchmark } from "./results.ts"
 
 const OVERHEAD_MS = 50
+const HELD_MS = 20
+const FILES = 1_000
+const MANY_FILES = 20_000
 /** A fast answer of a model. */
 const THINKING_MS = 500
 const REST_MS = 100
@@ -48,6 +51,12 @@ const CHILDREN: Readonly<Record<string, readonly (() => ModelReply)[]>> = {
   "PASSED-WRITE": [writeFile, giveBack],
 }
 
+/** Files of a project, in folders of 50. */
+const projectFiles = (count: number): Record<string, string> =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [`src/${Math.floor(at / 50)}/file-${at}.ts`, `export const n = ${at}\n`]),
+  )
+
 /** Delay of the model's answers for the measured way, in ms. */
 let thinksFor = 0
 
@@ -72,8 +81,20 @@ const isQuiet = async ({ client }: TestServer): Promise<true | undefined> => {
  * Each round has one of each in a new session, one after the other, and gives one difference.
  */
 export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
+  /** Measures the sandbox by itself in OpenCode's runtime. */
+  const measureSandbox = async (count: number): Promise<void> => {
+    await using project = await openModelProject(binary, script, { files: projectFiles(count) })
+    const values = await runInside(binary, "sandbox-cost.ts", project.project.directory, quick ? 2 : 20)
+    const of = `of ${count.toLocaleString("en")} files`
+    figure(`pass.sandbox.begun.${count}`, `a sandbox ${of}, until the child is prompted`, "ms", values("begun"))
+    figure(`pass.sandbox.ready.${count}`, `a sandbox ${of}, until its tools work`, "ms", values("ready"))
+    figure(`pass.sandbox.stored.${count}`, `storing one changed file ${of}`, "ms", values("stored"))
+    const held = `the longest that OpenCode's thread is held for all that, ${of.slice(3)}`
+    figure(`pass.sandbox.held.${count}`, held, "ms", values("held"), HELD_MS)
+    figure(`pass.sandbox.idle.${count}`, "the same for as long without a pass", "ms", values("idle"))
+  }
   const rounds = quick ? 3 : 30
-  await using opened = await openModelProject(binary, script, { context: 100_000 })
+  await using opened = await openModelProject(binary, script, { context: 100_000, files: projectFiles(FILES) })
   const plugin = JSON.stringify(join(INSIDE, "plain-child.ts"))
   opened.project.write(".opencode/plugins/plain-child.ts", `export * from ${plugin}\n`)
   opened.project.write(
@@ -99,5 +120,9 @@ export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
   for (const [way, plain, what] of OVER) {
     const more = values[way].map((ms, round) => ms - (values[plain][round] ?? 0))
     figure(`pass.${way}`, what, "ms", more, OVERHEAD_MS)
+    const twice = pairRatios(values[plain], values[way])
+    if (way === "talker" || way === "writer")
+      figure(`pass.${way}-ratio`, "the same, as a share of the plain one", "×", twice)
   }
+  for (const count of [FILES, MANY_FILES]) await measureSandbox(count)
 }
