@@ -15,20 +15,58 @@ import type { Passes, Transition } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
 import type { PassOwners, PassStore } from "./store/store.ts"
 
-type PassStartDeps = {
-  readonly passes: Pick<Passes, "begin" | "transition">
+/** Time that an aborted originator waits for its child to end. */
+const END_GRACE_MS = 10_000
+
+export type PassOverDeps = {
+  readonly prepare: (call: PassCall) => Promise<Preparation>
+  readonly passes: Pick<Passes, "begin" | "transition" | "refuse" | "announce">
   readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
   readonly sandboxes: Pick<Sandboxes, "create" | "collect">
   readonly toSandboxPaths: (root: string, originatingSessionID: string) => Promise<SandboxPaths>
   readonly owners: Pick<PassOwners, "claim" | "release">
+  readonly activePasses: Pick<ActivePasses, "add" | "remove">
+  /** Starts the child and sets `finished`. */
+  readonly startChild: (pass: ActivePass) => void
+  /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
+  readonly canDetach: (originatingSessionID: string) => boolean
+  /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
+  readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
   /** Adds a result to the task's log and shows it on the screen. */
   readonly recordResult: (record: PassRecord) => Promise<void>
+  readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
+  readonly log: Log
   readonly now: () => Date
 }
 
-/** Begins a pass that was allowed: record, owner, and files, or a stored answer. */
-const createPassStart = (deps: PassStartDeps) => {
-  const { passes, store, sandboxes, owners, now } = deps
+/** The originator does not wait for this pass. */
+const isDetached = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
+
+/** Waits for the pass, the time-out or the abort, whichever is first. */
+const waitFor = async ({ finished }: ActivePass, timeoutMs: number | undefined, signal: AbortSignal) => {
+  const over = firstOf([finished.then((record) => ({ kind: "finished" as const, record }))], signal)
+  if (timeoutMs === undefined) return over
+  const first = await withDeadline(over, timeoutMs)
+  return first.kind === "done" ? first.value : { kind: "timeout" as const }
+}
+
+const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
+  [
+    `${id}: ${prepared.subagent.name} ${why}`,
+    prepared.request.return_required
+      ? "You are told here when there is a result; pass_over_status shows how it stands. Do not wait or ask in a loop."
+      : "You are not told of its result, as you wished; pass_over_status shows it.",
+    `Child session: ${childSessionID ?? "being created"}`,
+  ].join("\n")
+
+const renderLost = ({ id, childSessionID }: ActivePass): string =>
+  `${renderError(
+    passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
+  )}\nChild session: ${childSessionID ?? "none was created"}`
+
+/** The tool pass_over. */
+export const createPassRunner = (deps: PassOverDeps) => {
+  const { passes, store, sandboxes, owners, activePasses, log, now } = deps
 
   /** @returns the pass as answered from the store, or the reason why it cannot be; undefined without a stored answer */
   const answerFromCache = async (prepared: Prepared): Promise<Transition | undefined> => {
@@ -110,57 +148,6 @@ const createPassStart = (deps: PassStartDeps) => {
       finished: Promise.resolve(undefined),
     }
   }
-
-  return { answerFromCache, startPass }
-}
-
-/** Time that an aborted originator waits for its child to end. */
-const END_GRACE_MS = 10_000
-
-export type PassOverDeps = PassStartDeps & {
-  readonly prepare: (call: PassCall) => Promise<Preparation>
-  readonly passes: Passes
-  readonly activePasses: Pick<ActivePasses, "add" | "remove">
-  /** Starts the child and sets `finished`. */
-  readonly startChild: (pass: ActivePass) => void
-  /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
-  readonly canDetach: (originatingSessionID: string) => boolean
-  /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
-  readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
-  readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
-  readonly log: Log
-}
-
-/** The originator does not wait for this pass. */
-const isDetached = ({ async, return_required }: PassOverRequest): boolean => async || !return_required
-
-/** Waits for the pass, the time-out or the abort, whichever is first. */
-const waitFor = async ({ finished }: ActivePass, timeoutMs: number | undefined, signal: AbortSignal) => {
-  const over = firstOf([finished.then((record) => ({ kind: "finished" as const, record }))], signal)
-  if (timeoutMs === undefined) return over
-  const first = await withDeadline(over, timeoutMs)
-  return first.kind === "done" ? first.value : { kind: "timeout" as const }
-}
-
-const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
-  [
-    `${id}: ${prepared.subagent.name} ${why}`,
-    prepared.request.return_required
-      ? "You are told here when there is a result; pass_over_status shows how it stands. Do not wait or ask in a loop."
-      : "You are not told of its result, as you wished; pass_over_status shows it.",
-    `Child session: ${childSessionID ?? "being created"}`,
-  ].join("\n")
-
-const renderLost = ({ id, childSessionID }: ActivePass): string =>
-  `${renderError(
-    passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
-  )}\nChild session: ${childSessionID ?? "none was created"}`
-
-/** The tool pass_over. */
-export const createPassRunner = (deps: PassOverDeps) => {
-  const { passes, activePasses, log } = deps
-
-  const { answerFromCache, startPass } = createPassStart(deps)
 
   const run = (pass: ActivePass): void => {
     activePasses.add(pass)

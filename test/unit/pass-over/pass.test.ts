@@ -29,11 +29,7 @@ const setUp = (prepared: Prepared, transition?: PassOverDeps["passes"]["transiti
       begin: async () => ({ kind: "moved", record }),
       transition: transition ?? (async () => ({ kind: "moved", record })),
       refuse: async () => {},
-      attemptFailed: async () => {},
       announce: async () => true,
-      approve: async () => true,
-      appliedPaths: async () => [],
-      recordApplied: async () => {},
     },
     store: { findAnswer: async () => undefined, removeUnwritten: async () => {} },
     sandboxes: {

@@ -74,16 +74,6 @@ const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
 const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
   `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
 
-const renderOne = ({ request, state, output, child_session_id: childSessionID }: PassRecord): string =>
-  renderPassLine({
-    id: request.pass_over_id,
-    subagent: request.subagent_id,
-    objective: request.work_context.objective,
-    state,
-    status: output?.status,
-    childSessionID,
-  })
-
 /** The tools with which an originator decides on the files of a result. */
 export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
@@ -180,7 +170,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
   /** Renders a pass in full: its progress while it is open, then its result if the user approves it. */
   const statusOf = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
     const { output, request, state } = record
-    if (!output || isOpen(state)) return renderOne(record)
+    if (!output || isOpen(state)) return renderPassLine(record)
     const approval = await approve(record, ask)
     if (approval.kind === "refused") return renderUnapproved(record)
     const text = renderResult(output, request.subagent_id, state, { isWhole: true })
@@ -194,7 +184,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
       return `${await statusOf(found.record, ask)}\n\n${renderPolicy(found.record.policy)}`
     }
     const own = await store.listOfSession(sessionID)
-    return own.length === 0 ? "This session has made no passes." : own.map(renderOne).join("\n")
+    return own.length === 0 ? "This session has made no passes." : own.map(renderPassLine).join("\n")
   }
 
   return { apply, reject, status }

@@ -123,18 +123,12 @@ export const renderResult = (
   ].join("\n")
 }
 
-export const renderPassLine = (pass: {
-  readonly id: string
-  readonly subagent: string
-  readonly objective: string
-  readonly state: PassState
-  readonly status: string | undefined
-  readonly childSessionID: string | null
-}): string => {
-  const { id, subagent, objective, state, status, childSessionID } = pass
+/** Renders a pass in one line: id, subagent, outcome, child session, objective. */
+export const renderPassLine = ({ request, state, output, child_session_id }: PassRecord): string => {
   const pending = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files pending` : ""
-  const result = isOpen(state) ? state.state : `${state.state}${status === undefined ? "" : ` (${status})`}${pending}`
-  return `${id}  ${subagent}  ${result}  ${childSessionID ?? "no session"}  ${truncate(objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)}`
+  const result = isOpen(state) ? state.state : `${state.state}${output ? ` (${output.status})` : ""}${pending}`
+  const objective = truncate(request.work_context.objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)
+  return [request.pass_over_id, request.subagent_id, result, child_session_id ?? "no session", objective].join("  ")
 }
 
 const renderSession = ({ output }: PassRecord): string =>
