@@ -27,8 +27,7 @@ import { renderNotice } from "./result/render.ts"
 import { acceptReturn } from "./result/work-output.ts"
 import { sandboxDirectory, toSandboxPath, toSandboxPaths } from "./sandbox/paths.ts"
 import { createPassID, needsAnnouncement, type PassRecord } from "./store/record.ts"
-import { recoverPasses } from "./store/recover.ts"
-import { openStoredPasses } from "./store/stored-passes.ts"
+import { openStoredPasses, recoverPasses } from "./store/recover.ts"
 import type { PassOverArguments } from "./tools.ts"
 
 const CALL_DEADLINE_MS = 10_000

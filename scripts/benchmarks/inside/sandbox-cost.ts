@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createPassID } from "../../../.opencode/baton/pass-over/store/record.ts"
-import { openStoredPasses } from "../../../.opencode/baton/pass-over/store/stored-passes.ts"
+import { openStoredPasses } from "../../../.opencode/baton/pass-over/store/recover.ts"
 
 const [directory = "", rounds = ""] = process.argv.slice(2)
 const log = { debug: () => {}, warn: (message: string, extra?: object) => console.error(message, extra) }

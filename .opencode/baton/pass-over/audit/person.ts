@@ -10,7 +10,7 @@ import { createDecisions } from "../result/decisions.ts"
 import { renderVerdict } from "../result/notify.ts"
 import { renderResult } from "../result/render.ts"
 import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
-import { openStoredPasses } from "../store/stored-passes.ts"
+import { openStoredPasses } from "../store/recover.ts"
 
 /** `isDone: false`: it was refused, and the text says why. */
 export type Answer = { readonly isDone: boolean; readonly text: string }

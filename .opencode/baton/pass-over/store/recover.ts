@@ -1,6 +1,9 @@
 import { describeError, type Log } from "../../host/log.ts"
+import { createProcessRunner } from "../../host/process.ts"
 import { loadZod } from "../../host/schema.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
+import type { StateFolder } from "../../host/state.ts"
+import { createAuditLog } from "../audit/log.ts"
 import { RETURN_TOOL, type ReturnArguments } from "../contract.ts"
 import { passOverError } from "../errors.ts"
 import {
@@ -12,10 +15,10 @@ import {
 } from "../result/work-output.ts"
 import { toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
-import { type Changes, NO_CHANGES, type Sandboxes } from "../sandbox/sandbox.ts"
-import type { Passes } from "./passes.ts"
+import { type Changes, createSandboxes, NO_CHANGES, type Sandboxes } from "../sandbox/sandbox.ts"
+import { createPasses, type Passes } from "./passes.ts"
 import { isOpen, needsAnnouncement, type PassRecord } from "./record.ts"
-import type { PassOwners, PassStore } from "./store.ts"
+import { createPassOwners, createPassStore, type PassOwners, type PassStore } from "./store.ts"
 
 type RecoverDeps = {
   readonly store: Pick<PassStore, "idsUnfinished" | "read" | "removeUnwritten">
@@ -134,4 +137,25 @@ export const recoverPasses = async (deps: RecoverDeps): Promise<PassRecord[]> =>
     }
   }
   return unannounced
+}
+
+/**
+ * Opens what a project has stored of its passes: records, owners, audit and files.
+ *
+ * @param directory OpenCode's, which a sandbox is made of
+ */
+export const openStoredPasses = (given: {
+  readonly projectRoot: string
+  readonly directory: string
+  readonly state: StateFolder
+  readonly log: Pick<Log, "debug" | "warn">
+}) => {
+  const { projectRoot, directory, state, log } = given
+  // A pass makes about ten git calls, and each takes twice as long with Bun's `$` on a busy machine.
+  const run = createProcessRunner({ shell: undefined })
+  const store = createPassStore({ state, log })
+  const owners = createPassOwners(state)
+  const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now: () => new Date() })
+  const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
+  return { run, store, owners, passes, sandboxes }
 }
