@@ -45,8 +45,6 @@ export type RunOptions = {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Bytes kept of stdout and of stderr, each; a program that writes more is cut off. */
   readonly maxOutputBytes?: number
-  /** `latin1` keeps each byte of the output as one character (default `utf8`). */
-  readonly encoding?: "utf8" | "latin1"
 }
 
 export type ProcessOutcome =
@@ -118,7 +116,7 @@ export const signalIfThere = (pid: number, signal: "SIGKILL"): void => {
 const exitCodeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + (signal ? system.signals[signal] : 0)
 
-const collect = (stream: Readable, limit: number, encoding?: BufferEncoding): (() => string) => {
+const collect = (stream: Readable, limit: number): (() => string) => {
   const chunks: Buffer[] = []
   let size = 0
   stream.on("error", () => {})
@@ -127,7 +125,7 @@ const collect = (stream: Readable, limit: number, encoding?: BufferEncoding): ((
     size += chunk.length
     if (size >= limit) stream.destroy()
   })
-  return () => Buffer.concat(chunks).toString(encoding)
+  return () => Buffer.concat(chunks).toString()
 }
 
 type Child = ChildProcessByStdio<Writable | null, Readable, Readable>
@@ -154,7 +152,7 @@ const kill = (child: Child, platform: NodeJS.Platform): string | undefined => {
 /** The runner on node:child_process, for Node and for Windows. One argument may be 131,071 bytes long on Linux. */
 const createNodeRunner =
   ({ platform }: { platform: NodeJS.Platform }): RunProcess =>
-  (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES, encoding }) =>
+  (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
     new Promise((resolve) => {
       const [file, ...args] = argv
       const fail = (error: unknown) =>
@@ -167,7 +165,7 @@ const createNodeRunner =
           detached: platform !== "win32",
           windowsHide: true,
         }) as Child
-        const stdout = collect(child.stdout, maxOutputBytes, encoding)
+        const stdout = collect(child.stdout, maxOutputBytes)
         const stderr = collect(child.stderr, maxOutputBytes)
         const timer = setTimeout(() => {
           const leftBehind = kill(child, platform)
@@ -212,11 +210,7 @@ const BOUNDED_RUN = [
   'exit "$status"',
 ].join(" ")
 
-const readOutcome = (
-  argv: Argv,
-  output: { exitCode: number; stdout: Buffer; stderr: Buffer },
-  encoding?: BufferEncoding,
-): ProcessOutcome => {
+const readOutcome = (argv: Argv, output: { exitCode: number; stdout: Buffer; stderr: Buffer }): ProcessOutcome => {
   const stderr = output.stderr.toString()
   if (output.exitCode === 127 && stderr === NOT_STARTED) {
     return { kind: "not-started", cause: `${argv[0]} is not an executable file and not on PATH` }
@@ -225,19 +219,19 @@ const readOutcome = (
   if (output.exitCode === 1 && output.stdout.length === 0 && stderr.startsWith("bun: ")) {
     return { kind: "not-started", cause: stderr.trim() }
   }
-  return { kind: "exited", exitCode: output.exitCode, stdout: output.stdout.toString(encoding), stderr }
+  return { kind: "exited", exitCode: output.exitCode, stdout: output.stdout.toString(), stderr }
 }
 
 /** The runner on Bun's `$`, for systems with `timeout`. One argument may be 131,070 bytes long on Linux. */
 const createShellRunner =
   (shell: Shell): RunProcess =>
-  async (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES, encoding }) => {
+  async (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) => {
     // One second longer than this process waits, so that this process reports the timeout.
     const numbers = [maxOutputBytes, Math.ceil(deadlineMs / 1000) + 1].map(String)
     const command = ["/bin/sh", "-c", BOUNDED_RUN, NOT_STARTED, ...[...numbers, ...argv].map((text) => `=${text}`)]
     const call = async (): Promise<ProcessOutcome> => {
       const started = stdin === undefined ? shell`${command} < /dev/null` : shell`${command} < ${Buffer.from(stdin)}`
-      return readOutcome(argv, await started.cwd(cwd).env(childEnvironment(env)).quiet().nothrow(), encoding)
+      return readOutcome(argv, await started.cwd(cwd).env(childEnvironment(env)).quiet().nothrow())
     }
     const ended = await withDeadline(call(), deadlineMs)
     switch (ended.kind) {

@@ -25,6 +25,7 @@ import {
   projectTree,
   readIn,
   removeIn,
+  storedText,
   succeed,
   writeFiles,
 } from "../../support/opencode/pass-project.ts"
@@ -108,7 +109,10 @@ describe("the sandbox of a pass", () => {
 
 describe("what a pass changed", () => {
   test(
-    promised("pass-over.B1", "covers added, modified, deleted, renamed, mode, binary and large files and links"),
+    promised(
+      ["pass-over.B1", "pass-over.E4"],
+      "covers added, modified, deleted, renamed, mode, binary and large files and links",
+    ),
     async () => {
       const { root, begin, passes } = createPassProject({
         files: {
@@ -145,13 +149,20 @@ describe("what a pass changed", () => {
         "new/name.txt": "renamed by shell",
         "run.sh": "mode_changed by shell",
       })
-      expect(found["a.txt"]).toMatchObject({ old_content: "one\n", new_content: "two\n", is_binary: false })
-      expect(found["gone.txt"]).toMatchObject({ old_content: "g\n", new_content: null, new_mode: null })
-      expect(found["new/name.txt"]).toMatchObject({ previous_path: "old/name.txt", old_content: "the same\n" })
+      // A record of many files stays small.
+      expect(modifications.filter(({ old_content, new_content }) => old_content ?? new_content)).toEqual([])
+      const contents = (path: string) =>
+        [found[path]?.old_hash, found[path]?.new_hash].map((hash) => storedText(root, "p1", hash))
+      expect(contents("a.txt")).toEqual(["one\n", "two\n"])
+      expect(contents("gone.txt")).toEqual(["g\n", null])
+      expect(contents("link")).toEqual(["a.txt", "bin"])
+      expect(found["a.txt"]).toMatchObject({ is_binary: false, is_large: false })
+      expect(found["gone.txt"]).toMatchObject({ new_mode: null })
+      expect(found["new/name.txt"]).toMatchObject({ previous_path: "old/name.txt" })
       expect(found["run.sh"]).toMatchObject({ old_mode: "100644", new_mode: "100755" })
-      expect(found.bin).toMatchObject({ is_binary: true, old_content: null, new_content: null })
-      expect(found.big).toMatchObject({ is_large: true, new_content: null })
-      expect(found.link).toMatchObject({ old_content: "a.txt", new_content: "bin", new_mode: "120000" })
+      expect(found.bin).toMatchObject({ is_binary: true, is_large: false })
+      expect(found.big).toMatchObject({ is_binary: false, is_large: true })
+      expect(found.link).toMatchObject({ link_target: "bin", new_mode: "120000" })
       expect(existsSync(sandbox)).toBe(false)
     },
   )
@@ -165,7 +176,8 @@ describe("what a pass changed", () => {
     gitIn(root, "add", "-A")
     gitIn(root, "commit", "-q", "-m", "later")
     const { modifications } = succeed(await passes.collect("p1"))
-    expect(modifications.map(({ old_content }) => old_content)).toEqual(["one\ntwo\nthree\n", "uncommitted\n"])
+    const began = modifications.map(({ old_hash }) => storedText(root, "p1", old_hash))
+    expect(began).toEqual(["one\ntwo\nthree\n", "uncommitted\n"])
   })
 
   test("sees a change of the same length in the same moment, and none where only times changed", async () => {
@@ -204,7 +216,7 @@ describe("what a pass changed", () => {
     writeFiles(sandbox, { "w.txt": "one\r\ntwo\r\n" })
     writeFiles(root, { "w.txt": "zero\r\none\r\n" })
     const { modifications } = succeed(await passes.collect("p1"))
-    expect(modifications[0]?.old_content).toBe("one\r\n")
+    expect(storedText(root, "p1", modifications[0]?.old_hash)).toBe("one\r\n")
     expect(modifications.map(({ path, change }) => [path, change])).toEqual([["w.txt", "modified"]])
   })
 

@@ -23,6 +23,7 @@ import {
   projectTree,
   readIn,
   removeIn,
+  storedText,
   succeed,
   writeFiles,
 } from "../../support/opencode/pass-project.ts"
@@ -144,7 +145,8 @@ describe("what a repository brings along", () => {
     for (const path of Object.keys(files))
       writeFiles(sandbox, { [path]: `${files[path as keyof typeof files]}more\r\n` })
     const { modifications } = succeed(await passes.collect("p1"))
-    expect(new Set(modifications.map(({ old_content }) => old_content))).toEqual(new Set(Object.values(files)))
+    const began = modifications.map(({ old_hash }) => storedText(root, "p1", old_hash))
+    expect(new Set(began)).toEqual(new Set(Object.values(files)))
     succeed(await passes.autoApply("p1"))
     for (const [path, text] of Object.entries(files)) expect(readIn(root, path), path).toBe(`${text}more\r\n`)
     const git = (tree: Record<string, string>) => Object.entries(tree).filter(([path]) => path.startsWith(".git/"))

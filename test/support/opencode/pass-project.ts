@@ -6,7 +6,7 @@ import type { Sandbox } from "../../../.opencode/baton/pass-over/sandbox/sandbox
 import { snapshotTree } from "../files/folder-tree.ts"
 import { temporaryFolder } from "../files/with-test.ts"
 import { createRecordedLog } from "../recorded-log.ts"
-import { openSandboxes, type TestSandboxes } from "./pass-sandboxes.ts"
+import { idOf, openSandboxes, type TestSandboxes } from "./pass-sandboxes.ts"
 import { GIT_IDENTITY } from "./test-project.ts"
 
 export type Files = Readonly<Record<string, string | Buffer>>
@@ -22,6 +22,12 @@ export const gitIn = (folder: string, ...args: string[]): string =>
   execFileSync("git", ["-C", folder, ...GIT_IDENTITY, ...args], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
 
 export const readIn = (folder: string, path: string): string => readFileSync(join(folder, path), "utf8")
+
+/** Reads a content that a pass stored. @param hash such as `new_hash` of a changed file */
+export const storedText = (root: string, name: string, hash: string | null | undefined): string | null => {
+  const store = join(root, ".opencode", "state", "pass-over", idOf(name), "files", "store")
+  return hash == null ? null : gitIn(root, `--git-dir=${store}`, "cat-file", "blob", hash)
+}
 
 export const isExecutable = (path: string): boolean => (lstatSync(path).mode & 0o100) !== 0
 

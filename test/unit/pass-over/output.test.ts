@@ -102,14 +102,6 @@ describe("a work output", () => {
     expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
   })
 
-  test(promised("pass-over.E4", "names changed files without their contents, so that its record stays small"), () => {
-    const modifications = [fileModification({ old_content: "a", new_content: "b" })]
-    const output = buildWorkOutput(
-      collected({ changes: { kind: "changes", modifications, skipped: [], recovered: [], leftAlone: [] } }),
-    )
-    expect(output.artifacts).toMatchObject([{ path: "a.ts", old_content: null, new_content: null }])
-  })
-
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
     const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })

@@ -4,7 +4,14 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { createPassProject, projectTree, readIn, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
+import {
+  createPassProject,
+  projectTree,
+  readIn,
+  storedText,
+  succeed,
+  writeFiles,
+} from "../../support/opencode/pass-project.ts"
 import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
 const PATHS = ["a", "b", "d/a", "d/b", "d/e/a", "f"] as const
@@ -63,10 +70,11 @@ test(promised(
 
       // The stored changes are exactly the difference between the child's first and last state.
       const rebuilt = { ...base }
-      for (const { previous_path, path, new_content } of modifications) {
+      for (const { previous_path, path, new_hash } of modifications) {
         if (previous_path !== undefined) delete rebuilt[previous_path]
-        if (new_content === null) delete rebuilt[path]
-        else rebuilt[path] = new_content
+        const content = storedText(root, passID, new_hash)
+        if (content === null) delete rebuilt[path]
+        else rebuilt[path] = content
       }
       expect(rebuilt).toEqual(wanted)
 

@@ -1,11 +1,6 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Log } from "../../host/log.ts"
 import { createStateFolder } from "../../host/state.ts"
-import { runGit } from "../../host/untrusted.ts"
-import type { FileModification } from "../contract.ts"
 import { createDecisions } from "../result/decisions.ts"
 import { renderVerdict } from "../result/notify.ts"
 import { renderResult } from "../result/render.ts"
@@ -22,7 +17,6 @@ export type Decision = {
   readonly partly: boolean
 }
 
-const GIT_DEADLINE_MS = 30_000
 const REFUSAL = /^E\d{3} /m
 
 /** Names the commands of a shell in place of an agent's tools. */
@@ -36,30 +30,10 @@ const forPerson = (text: string): string =>
       () => "Run it again with --merge, name other files with --file, or reject.",
     )
 
-const renderFileDiff = async (file: FileModification, git: (cwd: string) => Promise<string>): Promise<string> => {
-  const { path, previous_path, change, old_content, new_content, is_binary, is_large } = file
-  if (is_binary || is_large) return `${change.replace("_", " ")} ${path} (${is_binary ? "binary" : "large"}: not shown)`
-  const folder = await mkdtemp(join(tmpdir(), "baton-diff-"))
-  try {
-    const sides = [
-      ["a", previous_path ?? path, old_content],
-      ["b", path, new_content],
-    ] as const
-    for (const [side, name, content] of sides) {
-      const target = join(folder, side, name)
-      await mkdir(dirname(target), { recursive: true })
-      if (content !== null) await writeFile(target, content)
-    }
-    return (await git(folder)).trimEnd() || `${change.replace("_", " ")} ${path}`
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
 /** A person's look at a project's passes, and decisions on their files, by the rules of the originator's tools. */
 export const createPersonsPasses = (projectRoot: string, log: Log) => {
   const state = createStateFolder(projectRoot)
-  const { run, store, passes, sandboxes } = openStoredPasses({ projectRoot, directory: projectRoot, state, log })
+  const { store, passes, sandboxes } = openStoredPasses({ projectRoot, directory: projectRoot, state, log })
   const decisions = createDecisions({
     store,
     passes,
@@ -85,14 +59,6 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
 
   const toAnswer = (text: string): Answer => ({ isDone: !REFUSAL.test(text), text: forPerson(text) })
 
-  const diffWithGit = async (cwd: string): Promise<string> => {
-    const args = ["diff", "--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-prefix", "--", "a", "b"]
-    const ran = await runGit(run, args, { cwd, deadlineMs: GIT_DEADLINE_MS })
-    // git exits with 1 where the sides differ.
-    if (ran.kind === "exited" && ran.exitCode <= 1) return ran.stdout
-    throw new Error(`git diff failed: ${ran.kind === "exited" ? ran.stderr.trim() : ran.kind}`)
-  }
-
   return {
     show: (passID: string) =>
       withRecord(passID, async ({ output, request, state: current }) => {
@@ -111,10 +77,9 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
         if (isOpen(current))
           return { isDone: false, text: `${passID} is ${current.state}: its files are not complete.` }
         const changes = await sandboxes.collect(passID)
-        if (changes.kind === "refused") return { isDone: false, text: `${changes.reason}. ${changes.fix}` }
-        const shown: string[] = []
-        for (const file of changes.modifications) shown.push(await renderFileDiff(file, diffWithGit))
-        return { isDone: true, text: shown.join("\n") || "No file was changed." }
+        const shown = changes.kind === "refused" ? changes : await sandboxes.diff(passID)
+        if (shown.kind === "refused") return { isDone: false, text: `${shown.reason}. ${shown.fix}` }
+        return { isDone: true, text: shown.text.trimEnd() || "No file was changed." }
       }),
     apply: (passID: string, { files, merge, partly }: Decision) =>
       withRecord(passID, async (record) => {

@@ -12,7 +12,6 @@ import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.
 import type { Approval, EditPermission } from "./approval.ts"
 import { reasonForName } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
-import { withoutContents } from "./work-output.ts"
 
 type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
@@ -94,7 +93,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     const changes = await sandboxes.collect(id)
     // A pass without the right to change files.
     if (changes.kind === "refused") return changes.code === "unknown-pass" ? record : changes
-    const files = changes.modifications.map(withoutContents)
+    const files = changes.modifications
     if (files.length === 0 || [state.undecided, state.applied, state.rejected].flat().length > 0) return record
     const artifacts = [...files, ...output.artifacts]
     const paths = files.map(({ path }) => path)

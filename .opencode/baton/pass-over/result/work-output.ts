@@ -10,7 +10,6 @@ import type { ChildEnd } from "../child/session.ts"
 import {
   type Artifact,
   contractSchemas,
-  type FileModification,
   type PassOverRequest,
   type ReturnArguments,
   type WorkOutput,
@@ -229,19 +228,12 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
 export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
   artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
 
-/** A record names files; their contents are kept with the pass's files, so that a change of many files stays a small record. */
-export const withoutContents = (file: FileModification): FileModification => ({
-  ...file,
-  old_content: null,
-  new_content: null,
-})
-
 /**
  * Builds the output of a pass from the child's return, else from its transcript; files and tool results as recorded by program.
  */
 export const buildWorkOutput = (collected: Collected): WorkOutput => {
   const { request, returned, messages, changes, sandbox } = collected
-  const modifications = changes.kind === "changes" ? changes.modifications.map(withoutContents) : []
+  const modifications = changes.kind === "changes" ? changes.modifications : []
   const shown = (text: string): string => (sandbox === undefined ? text : toProjectText(text, sandbox))
   const words = returned ? "" : shown(lastWords(messages))
   const results = collectToolResults(messages).map((result) => ({

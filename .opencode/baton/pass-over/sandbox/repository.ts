@@ -60,8 +60,6 @@ type GitOptions = {
   readonly stdin?: string
   /** Flushes the objects that it writes to the disk (default false). */
   readonly isDurable?: boolean
-  /** See `RunOptions`. */
-  readonly encoding?: "latin1"
 }
 
 /** Runs git. @returns what it prints. @throws RefusalError without git; Error with git's complaint */
@@ -102,14 +100,13 @@ const OWN_SETTINGS = {
 
 export const createGit =
   (run: RunProcess): Git =>
-  async (args, { cwd, gitFolder, index, stdin, isDurable = false, encoding }) => {
+  async (args, { cwd, gitFolder, index, stdin, isDurable = false }) => {
     const outcome = await runGit(run, [...SETTINGS, ...(isDurable ? DURABLE : []), ...args], {
       cwd,
       deadlineMs: GIT_DEADLINE_MS,
       maxOutputBytes: MAX_OUTPUT_BYTES,
       env: { ...OWN_SETTINGS, GIT_DIR: gitFolder, GIT_WORK_TREE: cwd, GIT_INDEX_FILE: index },
       ...(stdin === undefined ? {} : { stdin }),
-      ...(encoding === undefined ? {} : { encoding }),
     })
     const name = args.find((arg) => /^[a-z]/.test(arg) && !arg.includes("="))
     if (outcome.kind === "not-started") {

@@ -19,9 +19,8 @@ import {
   RefusalError,
   refusals,
 } from "./repository.ts"
-import { collectChanges, hasUncarried, type Room, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
+import { collectChanges, hasUncarried, type Room, renderPatch, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
 import {
-  describeChanges,
   findTarget,
   type PassFolder,
   passFolder,
@@ -32,6 +31,7 @@ import {
   saveChanges,
   saveTarget,
   skippedEarlier,
+  toModification,
 } from "./stored.ts"
 
 export type SandboxOptions = {
@@ -254,13 +254,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     if (stage.kind === "working") recovered.push(`stored what the child changed: ${changes.files.length} files`)
     const { files, left_out: skipped } = changes
     if (!hasUncarried(skipped)) await discard(aside, [folder.git, folder.sandbox])
-    return {
-      kind: "changes",
-      modifications: await describeChanges(git, folder.store, files),
-      skipped,
-      recovered,
-      leftAlone,
-    }
+    return { kind: "changes", modifications: files.map(toModification), skipped, recovered, leftAlone }
   }
 
   const collect = async (passID: string, toolPaths: ReadonlySet<string> = new Set()): Promise<Changes | Refusal> => {
@@ -337,6 +331,12 @@ export const createSandboxes = (deps: SandboxesDeps) => {
         } finally {
           await lock.release()
         }
+      }),
+    /** Renders the stored changes as a patch. */
+    diff: (passID: string): Promise<{ readonly kind: "diff"; readonly text: string } | Refusal> =>
+      withPass("reading", passID, async (folder, stage) => {
+        const files = stage.kind === "stored" ? stage.changes.files : []
+        return { kind: "diff", text: files.length === 0 ? "" : await renderPatch(git, folder.store, files) }
       }),
     /** Returns the path of a pass's sandbox, whether it exists or not. */
     pathOf: (passID: string): string => state.path("pass-over", passID, "copy"),

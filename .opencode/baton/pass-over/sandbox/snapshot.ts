@@ -3,7 +3,7 @@ import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, sta
 import { open } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode, isNotFound } from "../../host/log.ts"
-import { type Git, parseList, type Repository, renderList } from "./repository.ts"
+import { type Git, parseList, type Repository, removeIndex, renderList } from "./repository.ts"
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
@@ -15,12 +15,16 @@ export type FileState = { readonly mode: Mode; readonly oid: string; readonly si
 /** Something that a pass cannot carry, reported rather than silently dropped. */
 export type Skipped = { readonly path: string; readonly reason: string }
 
-/** A file before and after, relative to the top folder; null for a missing side. `previous_path`: of a renamed file. */
+/** A file before and after, relative to the top folder; null for a missing side. */
 export type Change = {
   readonly path: string
+  /** Of a renamed file. */
   readonly previous_path: string | null
   readonly base: FileState | null
   readonly next: FileState | null
+  readonly is_binary: boolean
+  /** Of a symbolic link. */
+  readonly link_target: string | null
   readonly by: "tool" | "shell"
 }
 
@@ -312,23 +316,40 @@ const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skippe
   return skipped
 }
 
-type RawChange = Pick<Change, "path" | "previous_path"> & Record<"base" | "next", Omit<FileState, "size"> | null>
+type RawChange = Pick<Change, "path" | "previous_path" | "is_binary"> &
+  Record<"base" | "next", Omit<FileState, "size"> | null>
 
-/** Parses `--raw -z`: `:MODE MODE OID OID STATUS`, the path, and for a rename the new path. */
-const parseChanges = (raw: string): RawChange[] => {
-  const fields = raw.split("\0")
-  const changes: RawChange[] = []
+/**
+ * Parses `--raw --numstat -z`: of each change `:MODE MODE OID OID STATUS`, the path, and for a rename the new path; then of each, in
+ * the same order, the number of its lines, which are `-` for a binary file.
+ */
+const parseChanges = (listed: string): RawChange[] => {
+  const fields = listed.split("\0")
   const stateOf = (mode = "", oid = ""): RawChange["base"] => {
     const known = MODES.find((each) => each === mode)
     return known === undefined ? null : { mode: known, oid }
   }
-  while (fields.length > 1) {
+  const changes: Omit<RawChange, "is_binary">[] = []
+  while (fields[0]?.startsWith(":")) {
     const [before, after, one, other, status] = (fields.shift() ?? "").slice(1).split(" ")
     const previous_path = status?.startsWith("R") ? (fields.shift() ?? "") : null
     changes.push({ path: fields.shift() ?? "", previous_path, base: stateOf(before, one), next: stateOf(after, other) })
   }
-  return changes
+  return changes.map((change) => {
+    const lines = fields.shift() ?? ""
+    // The paths of a rename follow.
+    if (lines.endsWith("\t")) fields.splice(0, 2)
+    return { ...change, is_binary: lines.startsWith("-") }
+  })
 }
+
+/** Larger contents are named but not shown, and git need not compare their lines; they are applied like any other. */
+const LARGE_FILE_BYTES = 256 * 1024
+const SHOWN_ALONE = ["-c", `core.bigFileThreshold=${LARGE_FILE_BYTES}`]
+const RENAMES = ["-M100%", "--no-rename-empty"]
+
+export const isLarge = ({ base, next }: Pick<Change, "base" | "next">): boolean =>
+  [base, next].some((side) => side !== null && side.size > LARGE_FILE_BYTES)
 
 const renderLines = (lines: Iterable<string>): string => `${[...lines].join("\n")}\n`
 
@@ -354,7 +375,7 @@ export const collectChanges = async (
 ): Promise<{ files: Change[]; skipped: Skipped[] }> => {
   const { git, top, gitFolder, index, room } = place
   const skipped = await addChanges(place)
-  const diff = ["diff-index", "--cached", "--raw", "-z", "--no-abbrev", "-M100%", "--no-rename-empty", base]
+  const diff = [...SHOWN_ALONE, "diff-index", "--cached", "--raw", "--numstat", "-z", "--no-abbrev", ...RENAMES, base]
   const found = parseChanges(await git(diff, { cwd: top, gitFolder, index }))
   const oids = new Set(found.flatMap((each) => [each.base?.oid, each.next?.oid]).filter((oid) => oid !== undefined))
   if (oids.size === 0) return { files: [], skipped }
@@ -371,13 +392,33 @@ export const collectChanges = async (
   const packed = { ...options, stdin: renderLines(kept), isDurable: true }
   await git(["pack-objects", "-q", "--window=0", join(packs, "pack")], packed)
   await flushFolder(packs)
-  const files = fit.map(
-    (each): Change => ({
-      ...each,
-      base: sized(each.base),
-      next: sized(each.next),
-      by: toolPaths.has(each.path) ? "tool" : "shell",
-    }),
-  )
+  const files: Change[] = []
+  for (const each of fit) {
+    const { path, next, is_binary } = each
+    const by = toolPaths.has(path) ? "tool" : "shell"
+    const link_target = next?.mode === "120000" ? await git(["cat-file", "blob", next.oid], options) : null
+    const change = { ...each, base: sized(each.base), next: sized(next), link_target, by } as const
+    files.push({ ...change, is_binary: is_binary && !isLarge(change) })
+  }
   return { files, skipped }
+}
+
+/** Renders stored changes as a patch. @param store see `collectChanges` */
+export const renderPatch = async (git: Git, store: string, changes: readonly Change[]): Promise<string> => {
+  const treeOf = async (side: "base" | "next"): Promise<string> => {
+    const place = { git, top: store, gitFolder: store, index: join(store, `${side}.index`) }
+    const entries = changes.flatMap((change) => {
+      const path = side === "base" ? (change.previous_path ?? change.path) : change.path
+      return change[side] ? [`${change[side].mode} ${change[side].oid}\t${path}`] : []
+    })
+    await removeIndex(place.index)
+    const stdin = renderList(entries)
+    await git(["update-index", "-z", "--index-info"], { cwd: store, gitFolder: store, index: place.index, stdin })
+    return writeTree(place)
+  }
+  const trees = [await treeOf("base"), await treeOf("next")]
+  return git([...SHOWN_ALONE, "diff", "--no-ext-diff", "--no-textconv", "--no-color", ...RENAMES, ...trees], {
+    cwd: store,
+    gitFolder: store,
+  })
 }

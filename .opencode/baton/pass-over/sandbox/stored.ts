@@ -1,5 +1,5 @@
 /** The files of a pass on the disk. What was decided on them stands in pass.json alone; contents are checked when they are read. */
-import { createHash, type Hash } from "node:crypto"
+import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { mkdir, readdir, realpath, rm, stat } from "node:fs/promises"
 import { isAbsolute, join, relative, resolve } from "node:path"
@@ -14,15 +14,7 @@ import type { PassOwners, PassStore } from "../store/store.ts"
 import type { Journal } from "./journal.ts"
 import { isInside } from "./paths.ts"
 import { findRepository, type Git, type Refusal, RefusalError, refusals, removeIndex } from "./repository.ts"
-import {
-  type Change,
-  type FileState,
-  isExcluded,
-  isInRepository,
-  MODES,
-  type Skipped,
-  statIfThere,
-} from "./snapshot.ts"
+import { type Change, isExcluded, isInRepository, isLarge, MODES, type Skipped, statIfThere } from "./snapshot.ts"
 
 const PASSES_FOLDER = "pass-over"
 
@@ -92,6 +84,8 @@ const changesSchema = (z: Zod): ZodType<StoredChanges> => {
     previous_path: pathSchema(z).nullable(),
     base: file,
     next: file,
+    is_binary: z.boolean(),
+    link_target: z.string().nullable(),
     by: z.enum(["tool", "shell"]),
   })
   const skipped = z.array(z.object({ path: z.string(), reason: z.string() }))
@@ -230,17 +224,9 @@ export const listPending = async (
   return pending
 }
 
-/** A missing git is no damage. */
-const damaged = (store: string, cause: unknown): RefusalError =>
-  cause instanceof RefusalError
-    ? cause
-    : new RefusalError(refusals.damaged(`a stored content in ${store} is missing or damaged: ${describeError(cause)}`))
-
-const startHash = (size: number): Hash => createHash("sha1").update(`blob ${size}\0`)
-
 /** The id that git gives to a file's content. */
 const hashFile = async (path: string): Promise<string> => {
-  const hash = startHash((await stat(path)).size)
+  const hash = createHash("sha1").update(`blob ${(await stat(path)).size}\0`)
   for await (const chunk of createReadStream(path)) hash.update(chunk)
   return hash.digest("hex")
 }
@@ -281,13 +267,10 @@ export const stageSound = async (
 /** The same. @throws RefusalError when one is missing or damaged; nothing may be made of the others then */
 export const stageContents = async (git: Git, store: string, folder: string, oids: Iterable<string>): Promise<void> => {
   const [unsound] = await stageSound(git, store, folder, oids)
-  if (unsound !== undefined) throw damaged(store, `${unsound} does not fit its id`)
+  if (unsound === undefined) return
+  const what = `a stored content in ${store} is missing or damaged: ${unsound} does not fit its id`
+  throw new RefusalError(refusals.damaged(what))
 }
-
-/** Larger contents are named but not shown; they are applied like any other. */
-const LARGE_FILE_BYTES = 256 * 1024
-
-const LINK = "120000"
 
 const changeOf = ({ previous_path, base, next }: Change): FileModification["change"] => {
   if (previous_path !== null) return "renamed"
@@ -296,77 +279,23 @@ const changeOf = ({ previous_path, base, next }: Change): FileModification["chan
   return base.oid === next.oid ? "mode_changed" : "modified"
 }
 
-/** Decodes UTF-8 exactly, with any byte order mark; undefined for everything else. */
-const decodeUTF8 = (bytes: Uint8Array): string | undefined => {
-  if (bytes.includes(0)) return undefined
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch (error) {
-    // Thrown by a fatal decoder for invalid UTF-8.
-    if (error instanceof TypeError) return undefined
-    throw error
+/** Contents are kept with the pass's files alone, so that a change of many files stays a small record. */
+export const toModification = (change: Change): FileModification => {
+  const { path, previous_path, base, next, link_target, by } = change
+  return {
+    type: "file_modification",
+    path,
+    change: changeOf(change),
+    ...(previous_path === null ? {} : { previous_path }),
+    old_content: null,
+    new_content: null,
+    is_binary: change.is_binary,
+    is_large: isLarge(change),
+    old_hash: base?.oid ?? null,
+    new_hash: next?.oid ?? null,
+    old_mode: base?.mode ?? null,
+    new_mode: next?.mode ?? null,
+    ...(link_target === null ? {} : { link_target }),
+    by,
   }
-}
-
-const HEADER = /([0-9a-f]+) blob (\d+)\n/y
-
-/**
- * Reads small contents from a store and checks each against its id.
- *
- * @throws RefusalError when one is missing or damaged
- */
-const readContents = async (git: Git, store: string, oids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> => {
-  const contents = new Map<string, Buffer>()
-  if (oids.length === 0) return contents
-  const options = { cwd: store, gitFolder: store, stdin: `${oids.join("\n")}\n`, encoding: "latin1" } as const
-  const batch = await git(["cat-file", "--batch"], options).catch((error: unknown) => {
-    throw damaged(store, error)
-  })
-  let at = 0
-  for (const oid of oids) {
-    HEADER.lastIndex = at
-    const [header = "", found, size = "0"] = HEADER.exec(batch) ?? []
-    const content = Buffer.from(batch.slice(at + header.length, at + header.length + Number(size)), "latin1")
-    const hash = startHash(content.length).update(content).digest("hex")
-    if (found !== oid || hash !== oid) throw damaged(store, `${oid} does not fit its id`)
-    contents.set(oid, content)
-    at += header.length + content.length + 1
-  }
-  return contents
-}
-
-/** Describes changes with their texts. @throws as `readContents` does */
-export const describeChanges = async (
-  git: Git,
-  store: string,
-  changes: readonly Change[],
-): Promise<FileModification[]> => {
-  const isLarge = ({ base, next }: Change): boolean =>
-    [base, next].some((side) => side !== null && side.size > LARGE_FILE_BYTES)
-  const shown = changes.filter((change) => !isLarge(change)).flatMap(({ base, next }) => [base, next])
-  const contents = await readContents(git, store, [...new Set(shown.flatMap((side) => side?.oid ?? []))])
-  return changes.map((change): FileModification => {
-    const { path, previous_path, base, next, by } = change
-    const large = isLarge(change)
-    const textOf = (side: FileState | null) =>
-      side === null || large ? null : decodeUTF8(contents.get(side.oid) ?? Buffer.of(0))
-    const [before, after] = [textOf(base), textOf(next)]
-    const isBinary = before === undefined || after === undefined
-    return {
-      type: "file_modification",
-      path,
-      change: changeOf(change),
-      ...(previous_path === null ? {} : { previous_path }),
-      old_content: isBinary ? null : before,
-      new_content: isBinary ? null : after,
-      is_binary: isBinary,
-      is_large: large,
-      old_hash: base?.oid ?? null,
-      new_hash: next?.oid ?? null,
-      old_mode: base?.mode ?? null,
-      new_mode: next?.mode ?? null,
-      ...(next?.mode === LINK && typeof after === "string" ? { link_target: after } : {}),
-      by,
-    }
-  })
 }

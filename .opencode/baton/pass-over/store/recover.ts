@@ -157,5 +157,5 @@ export const openStoredPasses = (given: {
   const owners = createPassOwners(state)
   const passes = createPasses({ store, audit: createAuditLog({ projectRoot, log }), now: () => new Date() })
   const sandboxes = createSandboxes({ state, directory, run, owners, passes, log })
-  return { run, store, owners, passes, sandboxes }
+  return { store, owners, passes, sandboxes }
 }
