@@ -3,7 +3,6 @@ import { join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
-import { isNotFound } from "../host/log.ts"
 import { ownOrShared } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 
@@ -16,14 +15,7 @@ export const policyPath = (projectRoot: string, folder?: string): string =>
 
 const TRANSFORM_DEADLINE_MS = 1_000
 
-const isEmpty = (folder: string): boolean => {
-  try {
-    return readdirSync(folder).length === 0
-  } catch (error) {
-    if (isNotFound(error)) return true
-    throw error
-  }
-}
+const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
 
 /** The hooks of pass-over. It is on where its policy file is; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {

@@ -73,30 +73,23 @@ export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
     return { value: [...ofAgent, ...own.value.permission] }
   }
 
-  /** Decides by the rules alone, when the user cannot be asked. */
-  const judge = async (patterns: readonly string[], sessionID: string, agent: string): Promise<MayWrite> => {
-    const rules = await readRules(sessionID, agent)
-    if ("reason" in rules) return { kind: "refused", reason: rules.reason }
-    const isAllowed = patterns.every((path) => evaluate(rules.value, "edit", path) === "allow")
-    return isAllowed ? { kind: "granted" } : { kind: "refused", reason: NOT_WITHOUT_RULE }
-  }
-
-  /** OpenCode puts the answer "always" behind every rule, also behind the denial of files that run. */
-  const isDenied = async (patterns: readonly string[], sessionID: string, agent: string): Promise<boolean> => {
-    if (!patterns.some(isRun)) return false
-    const rules = await readRules(sessionID, agent)
-    return "reason" in rules || patterns.some((path) => evaluate(rules.value, "edit", path) === "deny")
-  }
-
   return async (
     patterns: readonly string[],
     passID: string,
     { sessionID, agent, ask }: Pick<ToolContext, "sessionID" | "agent" | "ask">,
   ): Promise<MayWrite> => {
-    if (await isDenied(patterns, sessionID, agent)) return { kind: "refused", reason: "a rule denies it" }
+    const rules = await readRules(sessionID, agent)
+    const actions = "reason" in rules ? undefined : patterns.map((path) => evaluate(rules.value, "edit", path))
+    // OpenCode puts the answer "always" behind every rule, also behind the denial of files that run.
+    if (patterns.some(isRun) && (actions?.includes("deny") ?? true))
+      return { kind: "refused", reason: "a rule denies it" }
     const question = { permission: "edit", patterns: [...patterns], always: ["*"], metadata: { pass_over_id: passID } }
     const asked = await askUser(ask, question)
-    return asked.kind === "unsupported" ? judge(patterns, sessionID, agent) : asked
+    if (asked.kind !== "unsupported") return asked
+    if ("reason" in rules) return { kind: "refused", reason: rules.reason }
+    // The user cannot be asked, so the rules alone decide.
+    const isAllowed = actions?.every((action) => action === "allow")
+    return isAllowed ? { kind: "granted" } : { kind: "refused", reason: NOT_WITHOUT_RULE }
   }
 }
 
