@@ -27,7 +27,6 @@ const OPENS: Readonly<Record<string, string>> = {
   "ledger/embedded/main.ts": "its own stdin",
   "ledger/locate.ts": "programs on PATH",
   "pass-over/sandbox/journal.ts": "contents that git has just written, checked by their hash",
-  "pass-over/sandbox/snapshot.ts": "flushes a folder",
   "pass-over/sandbox/stored.ts": "as journal.ts",
 }
 

@@ -27,7 +27,7 @@ export const TEMPORARY = ".tmp"
 const flush = promisify(fsync)
 
 /** Flushes a folder, so that a new name in it survives a power cut. Does nothing if it cannot be opened, as on Windows. */
-const flushFolder = async (folder: string): Promise<void> => {
+export const flushFolder = async (folder: string): Promise<void> => {
   let file: number | undefined
   try {
     file = openSync(folder, "r")

@@ -19,13 +19,14 @@ import {
   RefusalError,
   refusals,
 } from "./repository.ts"
-import { collectChanges, hasUncarried, type Room, renderPatch, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
+import { collectChanges, hasUncarried, type Room, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
 import {
   findTarget,
   type PassFolder,
   passFolder,
   readStage,
   refuseEarlier,
+  renderPatch,
   type Stage,
   type StoredChanges,
   saveChanges,

@@ -1,9 +1,9 @@
 /** Snapshots of folders as git trees: which files there are, their contents, and the changes between two of them. */
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, statfsSync } from "node:fs"
-import { open } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode, isNotFound } from "../../host/log.ts"
-import { type Git, parseList, type Repository, removeIndex, renderList } from "./repository.ts"
+import { flushFolder } from "../../host/state.ts"
+import { type Git, parseList, type Repository, renderList } from "./repository.ts"
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
@@ -345,22 +345,13 @@ const parseChanges = (listed: string): RawChange[] => {
 
 /** Larger contents are named but not shown, and git need not compare their lines; they are applied like any other. */
 const LARGE_FILE_BYTES = 256 * 1024
-const SHOWN_ALONE = ["-c", `core.bigFileThreshold=${LARGE_FILE_BYTES}`]
-const RENAMES = ["-M100%", "--no-rename-empty"]
+export const SHOWN_ALONE = ["-c", `core.bigFileThreshold=${LARGE_FILE_BYTES}`]
+export const RENAMES = ["-M100%", "--no-rename-empty"]
 
 export const isLarge = ({ base, next }: Pick<Change, "base" | "next">): boolean =>
   [base, next].some((side) => side !== null && side.size > LARGE_FILE_BYTES)
 
 const renderLines = (lines: Iterable<string>): string => `${[...lines].join("\n")}\n`
-
-const flushFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, "r")
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
 
 /**
  * Collects the changes of a sandbox from the tree that it began with, and stores their contents, before and after, in a
@@ -401,24 +392,4 @@ export const collectChanges = async (
     files.push({ ...change, is_binary: is_binary && !isLarge(change) })
   }
   return { files, skipped }
-}
-
-/** Renders stored changes as a patch. @param store see `collectChanges` */
-export const renderPatch = async (git: Git, store: string, changes: readonly Change[]): Promise<string> => {
-  const treeOf = async (side: "base" | "next"): Promise<string> => {
-    const place = { git, top: store, gitFolder: store, index: join(store, `${side}.index`) }
-    const entries = changes.flatMap((change) => {
-      const path = side === "base" ? (change.previous_path ?? change.path) : change.path
-      return change[side] ? [`${change[side].mode} ${change[side].oid}\t${path}`] : []
-    })
-    await removeIndex(place.index)
-    const stdin = renderList(entries)
-    await git(["update-index", "-z", "--index-info"], { cwd: store, gitFolder: store, index: place.index, stdin })
-    return writeTree(place)
-  }
-  const trees = [await treeOf("base"), await treeOf("next")]
-  return git([...SHOWN_ALONE, "diff", "--no-ext-diff", "--no-textconv", "--no-color", ...RENAMES, ...trees], {
-    cwd: store,
-    gitFolder: store,
-  })
 }

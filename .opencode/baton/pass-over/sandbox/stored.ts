@@ -13,8 +13,27 @@ import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
 import type { Journal } from "./journal.ts"
 import { isInside } from "./paths.ts"
-import { findRepository, type Git, type Refusal, RefusalError, refusals, removeIndex } from "./repository.ts"
-import { type Change, isExcluded, isInRepository, isLarge, MODES, type Skipped, statIfThere } from "./snapshot.ts"
+import {
+  findRepository,
+  type Git,
+  type Refusal,
+  RefusalError,
+  refusals,
+  removeIndex,
+  renderList,
+} from "./repository.ts"
+import {
+  type Change,
+  isExcluded,
+  isInRepository,
+  isLarge,
+  MODES,
+  RENAMES,
+  SHOWN_ALONE,
+  type Skipped,
+  statIfThere,
+  writeTree,
+} from "./snapshot.ts"
 
 const PASSES_FOLDER = "pass-over"
 
@@ -298,4 +317,24 @@ export const toModification = (change: Change): FileModification => {
     ...(link_target === null ? {} : { link_target }),
     by,
   }
+}
+
+/** Renders stored changes as a patch. @param store see `collectChanges` */
+export const renderPatch = async (git: Git, store: string, changes: readonly Change[]): Promise<string> => {
+  const treeOf = async (side: "base" | "next"): Promise<string> => {
+    const place = { git, top: store, gitFolder: store, index: join(store, `${side}.index`) }
+    const entries = changes.flatMap((change) => {
+      const path = side === "base" ? (change.previous_path ?? change.path) : change.path
+      return change[side] ? [`${change[side].mode} ${change[side].oid}\t${path}`] : []
+    })
+    await removeIndex(place.index)
+    const stdin = renderList(entries)
+    await git(["update-index", "-z", "--index-info"], { cwd: store, gitFolder: store, index: place.index, stdin })
+    return writeTree(place)
+  }
+  const trees = [await treeOf("base"), await treeOf("next")]
+  return git([...SHOWN_ALONE, "diff", "--no-ext-diff", "--no-textconv", "--no-color", ...RENAMES, ...trees], {
+    cwd: store,
+    gitFolder: store,
+  })
 }
