@@ -36,13 +36,13 @@ describe("a pass that OpenCode's exit ends", () => {
         await speakOn(turn)
       },
     })
-    // Not awaited, since OpenCode is about to end.
-    void passes.pass()
+    const passing = passes.pass()
     const id = await passes.reaches("waiting_for_return")
     await expect.poll(() => existsSync(join(passes.folder, id, "copy", "half.txt"))).toBe(true)
     await passes.feature.stop()
     expect(passes.recordOf(id).state).toMatchObject({ state: "returned", is_late: true, undecided: ["half.txt"] })
     expect(existsSync(join(passes.root, "half.txt"))).toBe(false)
+    await passing
   })
 })
 
