@@ -116,6 +116,8 @@ describe("what a pass changed", () => {
     async () => {
       const { root, begin, passes } = createPassProject({
         files: {
+          // What the repository calls binary is none for that.
+          ".gitattributes": "*.txt -diff\n",
           "a.txt": "one\n",
           "gone.txt": "g\n",
           "old/name.txt": "the same\n",

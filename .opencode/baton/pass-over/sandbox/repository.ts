@@ -154,7 +154,7 @@ export const findExcludesFile = async (run: RunProcess, cwd: string): Promise<st
   return settings ? join(settings, "git", "ignore") : devNull
 }
 
-const ATTRIBUTES = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
+const ATTRIBUTES = "* -text -eol -crlf -ident -filter -working-tree-encoding !diff\n"
 
 /** Creates an empty repository, without starting a process. */
 const createEmptyRepository = async (folder: string): Promise<void> => {

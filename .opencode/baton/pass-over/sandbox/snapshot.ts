@@ -351,7 +351,11 @@ export const RENAMES = ["-M100%", "--no-rename-empty"]
 export const isLarge = ({ base, next }: Pick<Change, "base" | "next">): boolean =>
   [base, next].some((side) => side !== null && side.size > LARGE_FILE_BYTES)
 
-const renderLines = (lines: Iterable<string>): string => `${[...lines].join("\n")}\n`
+/** The contents of changes, each once, a line each. */
+const renderOids = (changes: readonly Pick<RawChange, "base" | "next">[]): string =>
+  [...new Set(changes.flatMap(({ base, next }) => [base?.oid ?? [], next?.oid ?? []].flat()))]
+    .map((oid) => `${oid}\n`)
+    .join("")
 
 /**
  * Collects the changes of a sandbox from the tree that it began with, and stores their contents, before and after, in a
@@ -368,28 +372,29 @@ export const collectChanges = async (
   const skipped = await addChanges(place)
   const diff = [...SHOWN_ALONE, "diff-index", "--cached", "--raw", "--numstat", "-z", "--no-abbrev", ...RENAMES, base]
   const found = parseChanges(await git(diff, { cwd: top, gitFolder, index }))
-  const oids = new Set(found.flatMap((each) => [each.base?.oid, each.next?.oid]).filter((oid) => oid !== undefined))
-  if (oids.size === 0) return { files: [], skipped }
+  if (found.length === 0) return { files: [], skipped }
   const options = { cwd: top, gitFolder }
-  const described = await git(["cat-file", "--batch-check"], { ...options, stdin: renderLines(oids) })
+  const described = await git(["cat-file", "--batch-check"], { ...options, stdin: renderOids(found) })
   const sizes = new Map(described.split("\n").map((line) => [line.split(" ")[0], Number(line.split(" ")[2])]))
   const sized = (state: RawChange["base"]): FileState | null => state && { ...state, size: sizes.get(state.oid) ?? 0 }
-  const sizeOf = ({ base: one, next: other }: RawChange): number => (sized(one)?.size ?? 0) + (sized(other)?.size ?? 0)
-  const { fit, over } = splitByRoom(found, sizeOf, room(store))
+  const changes = found.map((each): Change => {
+    const by = toolPaths.has(each.path) ? "tool" : "shell"
+    const change = { ...each, base: sized(each.base), next: sized(each.next), link_target: null, by } as const
+    return { ...change, is_binary: each.is_binary && !isLarge(change) }
+  })
+  const sizeOf = (change: Change): number => (change.base?.size ?? 0) + (change.next?.size ?? 0)
+  const { fit, over } = splitByRoom(changes, sizeOf, room(store))
   skipped.push(...over.map((each) => ({ path: each.path, reason: describeOver(sizeOf(each)) })))
   if (fit.length === 0) return { files: [], skipped }
   const packs = join(store, "objects", "pack")
-  const kept = new Set(fit.flatMap((each) => [each.base?.oid, each.next?.oid]).filter((oid) => oid !== undefined))
-  const packed = { ...options, stdin: renderLines(kept), isDurable: true }
+  const packed = { ...options, stdin: renderOids(fit), isDurable: true }
   await git(["pack-objects", "-q", "--window=0", join(packs, "pack")], packed)
   await flushFolder(packs)
   const files: Change[] = []
-  for (const each of fit) {
-    const { path, next, is_binary } = each
-    const by = toolPaths.has(path) ? "tool" : "shell"
+  for (const change of fit) {
+    const { next } = change
     const link_target = next?.mode === "120000" ? await git(["cat-file", "blob", next.oid], options) : null
-    const change = { ...each, base: sized(each.base), next: sized(next), link_target, by } as const
-    files.push({ ...change, is_binary: is_binary && !isLarge(change) })
+    files.push({ ...change, link_target })
   }
   return { files, skipped }
 }
