@@ -132,14 +132,14 @@ const checkRequest = async (
   if (resolution.kind === "refused") return resolution
   const { policy } = resolution
   const known = agents.value.filter(canReceive)
-  const judged = checkChain({
+  const broken = checkChain({
     stack: chain.stack,
     subagent: args.subagent,
     knownAgents: known.map(({ name }) => name),
     canReceivePasses: policy.values.can_receive_passes,
     maxDepth: policy.values.max_chain_depth,
   })
-  if (judged.kind === "refused") return judged
+  if (broken) return refused(broken)
   const subagent = known.find(({ name }) => name === args.subagent)
   const caller = agents.value.find(({ name }) => name === agent)
   if (!subagent || !caller) return refused(unreadableChain(`OpenCode does not list the agent ${agent}`))

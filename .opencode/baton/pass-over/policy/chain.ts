@@ -16,10 +16,6 @@ export type ChainQuestion = {
   readonly maxDepth: number
 }
 
-type ChainAnswer =
-  | { readonly kind: "allowed" /** Delegations including this one. */; readonly depth: number }
-  | { readonly kind: "refused"; readonly error: PassOverError }
-
 /** Renders a chain such as `build (ses_1) → scout (ses_2) → audit`. */
 export const renderChain = (stack: readonly ChainLink[], subagent: string): string =>
   [...stack.map(({ agent, session_id }) => `${agent} (${session_id})`), subagent].join(" → ")
@@ -73,13 +69,13 @@ export const passLimitError = (passes: number, maxPasses: number): PassOverError
   })
 
 /**
- * Tells whether the chain allows a pass: the subagent exists, is not on the active stack, and the depth is not used up. Depth counts delegations, up to and including the maximum; a return removes its agent from the stack.
+ * Checks that the chain allows a pass: the subagent exists, is not on the active stack, and the depth is not used up. Depth counts
+ * delegations, up to and including the maximum; a return removes its agent from the stack.
  */
-export const checkChain = (question: ChainQuestion): ChainAnswer => {
-  if (question.stack.length === 0) return { kind: "refused", error: unreadableChain("No session was found") }
-  const error = findUnknownAgent(question) ?? checkAccepts(question) ?? findCycle(question) ?? findDepth(question)
-  return error ? { kind: "refused", error } : { kind: "allowed", depth: question.stack.length }
-}
+export const checkChain = (question: ChainQuestion): PassOverError | undefined =>
+  question.stack.length === 0
+    ? unreadableChain("No session was found")
+    : (findUnknownAgent(question) ?? checkAccepts(question) ?? findCycle(question) ?? findDepth(question))
 
 /** Deeper than any policy allows; bounds damaged data. */
 const MAX_LEVELS = 64
