@@ -11,12 +11,13 @@ import {
   findRepository,
   type Git,
   lentObjects,
+  parseList,
   RefusalError,
   type Repository,
   readSettings,
   refusals,
 } from "./repository.ts"
-import { addFiles, checkOut, listFiles, lookAtTree, type SeenTree, statIfThere, writeTree } from "./snapshot.ts"
+import { addFiles, checkOut, LIST, lookAtTree, type SeenTree, statIfThere, writeTree } from "./snapshot.ts"
 import type { PassFolder } from "./stored.ts"
 
 /** Outside a repository nothing tells which files matter; this keeps a home folder from being copied. */
@@ -60,7 +61,10 @@ export const lookAtSource = async (
   { excludesFile, room }: { excludesFile: string; room: number },
 ): Promise<SeenTree> => {
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
-  const paths = await listFiles(git, { top, repository, excludesFile, lister })
+  // Outside a repository the empty one lists all files, by the .gitignore files there are.
+  const list = ["-c", `core.excludesFile=${excludesFile}`, ...LIST, ...(repository ? ["-c"] : [])]
+  const listed = await git(list, { cwd: top, gitFolder: repository?.gitFolder ?? lister })
+  const paths = [...new Set(parseList(listed))]
   if (!repository && paths.length > MAX_FILES_OUTSIDE_GIT) {
     const what = `has ${paths.length} files, which is more than a sandbox holds`
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))

@@ -3,7 +3,7 @@ import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, sta
 import { dirname, join } from "node:path"
 import { errorCode, isNotFound } from "../../host/log.ts"
 import { flushFolder } from "../../host/state.ts"
-import { type Git, parseList, type Repository, renderList } from "./repository.ts"
+import { type Git, parseList, renderList } from "./repository.ts"
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
@@ -178,27 +178,8 @@ const MEGABYTE = 1024 * 1024
 const describeOver = (bytes: number): string =>
   `its ${Math.ceil(bytes / MEGABYTE)} MB do not fit: a pass holds 2 GB at most and leaves a twentieth of the disk free`
 
-const LIST = ["ls-files", "-z", "-o", "--exclude-standard"]
-
-/**
- * Lists a folder's files, without ignored ones: of a repository all that are tracked or untracked.
- *
- * @param lister an empty repository, which lists a folder outside a repository by its .gitignore files
- */
-export const listFiles = async (
-  git: Git,
-  {
-    top,
-    repository,
-    excludesFile,
-    lister,
-  }: { top: string; repository: Repository | undefined; excludesFile: string; lister: string },
-): Promise<string[]> => {
-  const settings = ["-c", `core.excludesFile=${excludesFile}`]
-  const { gitFolder } = repository ?? { gitFolder: lister }
-  const listed = await git([...settings, ...LIST, ...(repository ? ["-c"] : [])], { cwd: top, gitFolder })
-  return [...new Set(parseList(listed))]
-}
+/** Lists untracked files, without ignored ones. */
+export const LIST = ["ls-files", "-z", "-o", "--exclude-standard"]
 
 /** The permissions that this process gives a new folder. */
 const given = (): number => 0o777 & ~process.umask()
