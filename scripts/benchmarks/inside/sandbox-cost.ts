@@ -1,6 +1,7 @@
 /**
  * `sandbox-cost.ts FOLDER ROUNDS`: of a pass that writes one file, the ms until its sandbox is begun, until a tool is let in, and of
- * storing the changes; and the longest time that OpenCode's thread was held meanwhile, beside the same without a pass.
+ * storing the changes; and the longest time that OpenCode's thread was held meanwhile, beside the same without a pass,
+ * for a second at most.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -15,6 +16,7 @@ const state = createStateFolder(directory)
 const { owners, sandboxes } = openStoredPasses({ projectRoot: directory, directory, state, log })
 
 const TICK_MS = 1
+const LONGEST_IDLE_MS = 1_000
 /** Comes back every millisecond, where the thread lets it. @returns the longest time beyond that, at the call */
 const watchThread = (): (() => number) => {
   let [held, last] = [0, performance.now()]
@@ -48,7 +50,7 @@ for (let round = 0; round < Number(rounds); round++) {
   await owners.release(id)
   await sandboxes.sweep()
   const idle = watchThread()
-  await wait(stored - started)
+  await wait(Math.min(stored - started, LONGEST_IDLE_MS))
   values.idle?.push(idle())
   values.begun?.push(begun - started)
   values.ready?.push(ready - started)
