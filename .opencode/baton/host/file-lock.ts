@@ -122,7 +122,8 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
 
   const isStale = ({ owner, touchedAt }: { owner: Owner; touchedAt: number }): boolean => {
     if (owner.token === released) return true
-    const isSilent = now() - touchedAt > staleAfterMs
+    // A time ahead of the clock, which was set back, ages too.
+    const isSilent = Math.abs(now() - touchedAt) > staleAfterMs
     if (owner.host !== host) return isSilent
     const startedAt = owner.startedAt === "" ? undefined : startOfProcess(owner.pid)
     if (startedAt !== undefined) return startedAt !== owner.startedAt
@@ -138,7 +139,7 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
     const claim = `${path}.${dead.token}.claim${TEMPORARY}`
     if (!createExclusively(claim, text)) {
       const claimed = readOwner(claim)
-      if (claimed && now() - claimed.touchedAt > CLAIM_MS) removeTemporary(claim)
+      if (claimed && Math.abs(now() - claimed.touchedAt) > CLAIM_MS) removeTemporary(claim)
       return false
     }
     try {

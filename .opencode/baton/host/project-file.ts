@@ -7,7 +7,13 @@ import { errorCode, isNotFound } from "./log.ts"
 const ENV_FILE = /\.env(?:\.|$)/i
 /** Examples may be read, as in OpenCode's own read permission. */
 const ENV_EXAMPLE = /\.(?:example|sample|template|dist)$/i
-const KEY_FILE = /\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)$|^id_(?:rsa|dsa|ecdsa|ed25519)$/i
+const KEY_FILES: readonly RegExp[] = [
+  /\.(?:pem|key|p8|p12|pfx|jks|keystore|kdbx|ppk)$/,
+  // Also a copy, such as id_rsa.bak; not the public part.
+  /^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:\.(?!pub$).*)?$/,
+  /(?:^|[-_.])service[-_]?account(?:[-_]key)?\.json$/,
+  /\.tfstate(?:\.|$)/,
+]
 const CREDENTIAL_FILES: ReadonlySet<string> = new Set([
   ".netrc",
   "_netrc",
@@ -17,8 +23,13 @@ const CREDENTIAL_FILES: ReadonlySet<string> = new Set([
   ".pgpass",
   ".htpasswd",
   ".envrc",
+  ".vault-token",
+  ".my.cnf",
 ])
 const SECRET_FOLDERS: ReadonlySet<string> = new Set([".git", ".ssh", ".gnupg", ".aws"])
+/** Files whose name alone says nothing. */
+const CREDENTIAL_PATHS =
+  /(?:^|\/)(?:\.docker\/config\.json|\.kube\/config|gh\/hosts\.yml|\.cargo\/credentials(?:\.toml)?|\.m2\/settings\.xml)$/
 
 /**
  * Tells by its path whether a file may hold secrets: files that OpenCode's own read permission guards (`*.env`, `*.env.*`
@@ -31,7 +42,8 @@ export const isSecretPath = (path: string): boolean => {
   const name = segments.pop() ?? ""
   if (segments.some((folder) => SECRET_FOLDERS.has(folder))) return true
   if (ENV_FILE.test(path)) return !ENV_EXAMPLE.test(name)
-  return KEY_FILE.test(name) || CREDENTIAL_FILES.has(name)
+  if (KEY_FILES.some((pattern) => pattern.test(name)) || CREDENTIAL_FILES.has(name)) return true
+  return CREDENTIAL_PATHS.test([...segments, name].join("/"))
 }
 
 type Decoded =

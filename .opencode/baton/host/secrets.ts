@@ -30,7 +30,7 @@ export const SECRET_RULES: readonly { readonly id: string; readonly pattern: Reg
   { id: "hashicorp-vault-token", pattern: /\bhv[bsr]\.[\w-]{24,}/ },
   { id: "heroku-key", pattern: /\bHRKU-[\w-]{36,}/ },
   { id: "hugging-face-token", pattern: /\b(?:hf|api_org)_[A-Za-z0-9]{30,}/ },
-  { id: "json-web-token", pattern: /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}/ },
+  { id: "json-web-token", pattern: /(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}/ },
   { id: "linear-key", pattern: /\blin_(?:api|oauth)_[A-Za-z0-9]{32,}/ },
   { id: "mailchimp-key", pattern: /\b[0-9a-f]{32}-us\d{1,2}\b/ },
   { id: "mailgun-key", pattern: /\bkey-[0-9a-f]{32}\b/ },
@@ -119,7 +119,7 @@ const SECRETS: readonly RegExp[] = [
   /\bAGE-SECRET-KEY-1[A-Z0-9]{20,}/g,
   /\b(?:npm_|pypi-|hf_|dop_v1_|shpat_|[sr]k_live_|[sr]k_test_|whsec_)[A-Za-z0-9_-]{16,}/g,
   // A JSON web token: three base64url parts; the first decodes to a text that begins with `{"`.
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?/g,
+  /(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?/g,
   ...SECRET_RULES.filter(({ id }) => !KEEPS_SURROUNDINGS.has(id)).map(
     ({ pattern }) => new RegExp(pattern, `${pattern.flags}g`),
   ),

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import { readdir, rename, rm } from "node:fs/promises"
 import { basename } from "node:path"
 import { describeError, isNotFound } from "../host/log.ts"
@@ -168,6 +169,10 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
+/** The last part tells the queue; records of earlier versions have none. */
+const TAGGED = /^(\d{13}-\d{6}-[^-]+-)([0-9a-f]{8})(?=\.json$)/
+const tagOf = (subject: string): string => createHash("sha256").update(subject).digest("hex").slice(0, 8)
+
 /** Far more than wait while the ledger can be reached. */
 const MAX_OWN = 200
 
@@ -184,9 +189,9 @@ type ReadRecord =
 export type OutboxStore = {
   readonly lockPath: string
   /** Gives a name that sorts after all earlier names, also those of earlier processes. @param now epoch ms */
-  nextName(now: number, id: string): Promise<string>
-  /** Names of the waiting records, oldest first. @throws when neither disk nor memory can tell */
-  list(): Promise<string[]>
+  nextName(now: number, id: string, entry: OutboxEntry): Promise<string>
+  /** Names of the waiting records, oldest first; of one queue those that may be its own. @throws when neither disk nor memory can tell */
+  list(subject?: string): Promise<string[]>
   /** @throws when zod cannot be loaded */
   read(name: string): Promise<ReadRecord>
   /** @returns why the disk refused it; undefined when it is on disk */
@@ -295,14 +300,18 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
 
   return {
     lockPath: waiting("lock"),
-    nextName: async (now, id) => {
+    nextName: async (now, id, entry) => {
       last ??= await readLast()
       // The clock may go back; the order may not.
       last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
       const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
-      return `${stamp}-${String(last.count).padStart(COUNT_DIGITS, "0")}-${id}${RECORD_ENDING}`
+      const count = String(last.count).padStart(COUNT_DIGITS, "0")
+      return `${stamp}-${count}-${id}-${tagOf(queueKey(entry))}${RECORD_ENDING}`
     },
-    list: async () => {
+    list: async (subject) => {
+      const wanted = subject === undefined ? undefined : tagOf(subject)
+      const isWanted = (name: string): boolean =>
+        !done.has(name) && (wanted === undefined || [wanted, undefined].includes(TAGGED.exec(name)?.[2]))
       const before = [...own.keys()]
       const failed = { error: undefined as unknown }
       const names = await onDisk().catch((error: unknown) => {
@@ -311,7 +320,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       })
       if (names === undefined) {
         if (failed.error !== undefined && own.size === 0) throw failed.error
-        return inOrder(own.keys()).filter((name) => !done.has(name))
+        return inOrder(own.keys()).filter(isWanted)
       }
       const found = new Set(names)
       // A saved record that is gone was delivered by another process.
@@ -320,7 +329,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
         if (found.has(name)) await removeDone(name)
         else done.delete(name)
       }
-      return inOrder(new Set([...names, ...own.keys()])).filter((name) => !done.has(name))
+      return inOrder([...new Set([...names, ...own.keys()])].filter(isWanted))
     },
     read: async (name) => {
       const known = own.get(name)
@@ -359,7 +368,8 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     },
     putBack: async (name, record) => {
       await state.write(parked(name), renderRecord(record))
-      await rename(parked(name), waiting(name))
+      // It may be for another queue now.
+      await rename(parked(name), waiting(name.replace(TAGGED, `$1${tagOf(queueKey(record.entry))}`)))
       await rm(parked(`${name}${REASON}`), { force: true, recursive: true })
     },
   }

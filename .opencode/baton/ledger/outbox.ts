@@ -287,7 +287,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const at = new Date(now()).toISOString()
     const attempt = mayExist ? { attempt: { at, by: self, equalBefore: 0 } } : {}
     const record: OutboxRecord = { version: 1, createdAt: at, entry, ...attempt }
-    const name = await store.nextName(now(), ids())
+    const name = await store.nextName(now(), ids(), entry)
     const refusal = await store.write(name, record)
     if (refusal === undefined) return
     store.hold(name, record)
@@ -298,7 +298,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
 
   const readWaiting = async (subject: string): Promise<OutboxEntry[]> => {
     const found: OutboxEntry[] = []
-    for (const name of await store.list()) {
+    for (const name of await store.list(subject)) {
       const read = await store.read(name)
       const isOurs = read.kind === "record" && read.isSealed
       if (isOurs && queueKey(read.record.entry) === subject) found.push(read.record.entry)

@@ -16,7 +16,7 @@ const toolArguments = (z: Zod) => {
     pass_over: z.strictObject({
       subagent: text,
       objective: text,
-      reason: text,
+      reason: text.max(2_000),
       files: z.array(text).max(100).optional(),
       messages: z.number().int().min(0).max(50).optional(),
       background: z.string().optional(),

@@ -194,6 +194,45 @@ describe("the files of a sandbox", () => {
     expect(lstatSync(join(root, "secret.key")).mode & 0o777).toBe(0o600)
   })
 
+  test(
+    promised("pass-over.B2", "are without Baton's state in any spelling, which is not carried back either"),
+    async () => {
+      const { root, begin, passes } = createPassProject({
+        files: { ".OpenCode/State/live/a.json": "{}", "a.txt": "a\n" },
+      })
+      const { sandbox } = await begin("p1")
+      expect(existsSync(join(sandbox, ".OpenCode"))).toBe(false)
+      writeFiles(sandbox, { ".OPENCODE/state/x": "x", "git~1/hooks/x": "x", ".g\u200Cit/x": "x", "a.txt": "b\n" })
+      expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
+      expect([".OPENCODE", "git~1", ".g\u200Cit"].filter((name) => existsSync(join(root, name)))).toEqual([])
+      expect(readIn(root, "a.txt")).toBe("b\n")
+    },
+  )
+
+  test(promised("pass-over.B4", "have the history of a linked worktree of a shallow clone"), async () => {
+    const { root } = createPassProject()
+    for (const text of ["2\n", "3\n"]) {
+      writeFiles(root, { "a.txt": text })
+      gitIn(root, "commit", "-qam", text)
+    }
+    const [clone, linked] = [join(temporaryFolder(), "clone"), join(temporaryFolder(), "linked")]
+    gitIn(root, "clone", "-q", "--depth", "2", `file://${root}`, clone)
+    gitIn(clone, "worktree", "add", "-q", "-b", "other", linked)
+    const passes = connectSandboxes(linked)
+    const made = succeed(await passes.create("p1", { canModify: true }))
+    await passes.ready("p1")
+    const sandbox = "sandbox" in made ? (made.sandbox ?? "") : ""
+    expect(gitIn(sandbox, "log", "--oneline").trim().split("\n")).toHaveLength(2)
+  })
+
+  test(promised("pass-over.B2", "are copied where the home is missing and there is no repository"), async () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { begin } = createPassProject({ git: false })
+    vi.stubEnv("HOME", join(temporaryFolder(), "none"))
+    const { sandbox } = await begin("p1")
+    expect(readIn(sandbox, "src/b.txt")).toBe("bee\n")
+  })
+
   test(promised("pass-over.B2", "are without those that the user ignores everywhere"), async () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const { root, begin } = createPassProject()
@@ -281,6 +320,21 @@ describe("state that somebody else wrote", () => {
     expect(await connect().collect("p1")).toMatchObject({ kind: "refused" })
     expect(projectTree(root)).toEqual(before)
   })
+})
+
+test(promised("pass-over.B5", "a journal whose contents are gone names its files, leaves them, and ends"), async () => {
+  const { root, connect } = await holdChanges()
+  const suffix = "0123456789abcdef"
+  const gone = { mode: "100644", oid: "1".repeat(40), size: 1, permissions: 0o644 }
+  const after = { mode: "100644", oid: gitIn(root, "hash-object", "a.txt").trim(), size: 0 }
+  const journal = { version: 1, files: ["a.txt"], entries: [{ path: "a.txt", before: gone, after }], suffix }
+  writeFiles(stateOf(root, "files"), { "apply.json": JSON.stringify(journal) })
+  writeFiles(root, { "a.txt.baton-pass.tmp": "of somebody else" })
+  const before = projectTree(root)
+  const { leftAlone } = succeed(await connect().collect("p1"))
+  expect(leftAlone).toEqual([{ path: "a.txt", reason: "its previous content is damaged" }])
+  expect(projectTree(root)).toEqual(before)
+  expect(succeed(await connect().reject("p1")).held).toBe(0)
 })
 
 describe("passes that an earlier version stored", () => {

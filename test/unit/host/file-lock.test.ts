@@ -105,6 +105,14 @@ describe("the lock", () => {
     expect(await lock().tryAcquire()).toBeDefined()
   })
 
+  test("of another machine is taken when its time is far ahead, since a clock was set back", async () => {
+    const { path, lock, leaveBehind } = setUp()
+    await leaveBehind({ pid: deadPid(), host: "elsewhere" })
+    const inAYear = new Date(Date.now() + 365 * 86_400_000)
+    utimesSync(path, inAYear, inAYear)
+    expect(await lock().tryAcquire()).toBeDefined()
+  })
+
   test("is taken over when a crash cut it short, once it is old", async () => {
     const { path, lock } = setUp()
     writeFileSync(path, "")

@@ -184,11 +184,14 @@ const SECRETS = split(`
   .env .ENV prod.env .env.local .env.example.local a/.env a\\.env app.env.ts .env.d/prod
   key.pem a/server.KEY id_rsa .ssh/id_ed25519 .ssh/config x.p12 x.kdbx .npmrc a/.netrc .git-credentials .envrc
   .git/config a/.git/x/y .GIT/config .aws/credentials
+  id_ed25519_sk id_rsa.bak .docker/config.json home/.kube/config .vault-token service-account.json my-service_account.json
+  terraform.tfstate terraform.tfstate.backup .config/gh/hosts.yml .cargo/credentials.toml .cargo\\credentials AuthKey.p8
 `)
 
 const HARMLESS = split(`
   .env.example a/.env.sample .env.template .env.local.example env.ts src/env.d.ts env environment.ts vite-env.d.ts
   .environment .env/bin/activate .gitignore .github/a.yml .git id_rsa.pub keys.ts a.pem.ts
+  id_ed25519_sk.pub config.json .docker/Dockerfile hosts.yml credentials.toml tfstate.ts service-account.ts id_rsa_test.go
 `)
 
 describe("a secret", () => {

@@ -142,7 +142,16 @@ describe("redacting", () => {
       const once = redact(pieces.join(""))
       expect(redact(once)).toBe(once)
     })
-    for (const text of ["a", "-----BEGIN A PRIVATE KEY-----", "eyJ", "x://", "password", "sk-", "bearer "])
+    for (const text of [
+      "a",
+      "-----BEGIN A PRIVATE KEY-----",
+      "eyJ",
+      "-eyJaaaaaaaa",
+      "x://",
+      "password",
+      "sk-",
+      "bearer ",
+    ])
       expect(redact(text.repeat(1_000_000 / text.length)).length).toBeGreaterThan(0)
   })
 })

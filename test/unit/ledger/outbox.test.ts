@@ -278,6 +278,24 @@ describe("the outbox", () => {
     expect(readFileSync(parked?.file ?? "", "utf8")).toBe(text)
   })
 
+  test(
+    promised("ledger.D2", "reads for a queue the records alone whose name says that they may be of it"),
+    async () => {
+      const { open, leave, files, outboxFolder, state } = setUp()
+      await leave([entry("a"), entry("b", OTHER), handoff("h")])
+      const read = (name: string) => readFileSync(join(outboxFolder, name), "utf8")
+      const [other = ""] = files().filter((name) => read(name).includes(OTHER))
+      // It would be found by what it holds.
+      const [own = ""] = files().filter((name) => read(name).includes('"a"'))
+      writeFileSync(join(outboxFolder, other), read(own))
+      expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
+      // As version 0.1.0 named them.
+      renameSync(join(outboxFolder, own), join(outboxFolder, "0000000000001-000000-1a2b3c4d.json"))
+      expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
+      expect(await createOutboxStore(state).list()).toHaveLength(3)
+    },
+  )
+
   test("lets a refused record hold up its own task alone", async () => {
     const { open, script, task } = setUp()
     script.fault = ({ id }) => (id === TASK ? "refused" : "none")

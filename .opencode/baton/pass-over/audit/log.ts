@@ -42,10 +42,12 @@ export type AuditEntry = {
 }
 
 const REASON_CHARACTERS = 500
+/** Patterns of secrets may take the square of a text's length. */
+const SEARCHED_CHARACTERS = 4_000
 
 /** Cuts a text to one line, without secrets. */
 const shorten = (text: string): string => {
-  const line = redact(text).replaceAll(/\s+/g, " ").trim()
+  const line = redact(text.slice(0, SEARCHED_CHARACTERS)).replaceAll(/\s+/g, " ").trim()
   return line.length > REASON_CHARACTERS ? `${truncate(line, REASON_CHARACTERS)}…` : line
 }
 

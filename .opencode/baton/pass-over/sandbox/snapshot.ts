@@ -93,8 +93,9 @@ const REPOSITORY_NAME = /^(?:\.git|git~1)[ .]*(?:[:\\].*)?$/i
 export const isInRepository = (path: string): boolean =>
   path.split("/").some((part) => REPOSITORY_NAME.test(part.replaceAll(IGNORED_CHARACTERS, "")))
 
-/** Tells which paths no pass carries: repositories, and the bundle's own state. */
-export const isExcluded = (path: string): boolean => isInRepository(path) || `/${path}`.includes("/.opencode/state/")
+/** Tells which paths no pass carries: repositories, and the bundle's own state, also as a file system without case finds it. */
+export const isExcluded = (path: string): boolean =>
+  isInRepository(path) || `/${path.toLowerCase()}`.includes("/.opencode/state/")
 
 const OWN_REPOSITORY = "it is a git repository of its own"
 
