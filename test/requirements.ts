@@ -170,6 +170,8 @@ export const REQUIREMENTS = {
     "What of a pass does not fit on the disk is named and left in its copy, never half stored, and a twentieth of the disk stays free.",
   "pass-over.B9":
     "Files that run are applied by name alone, never by policy; links and executables are named, and a link that leads out is refused unless it is named.",
+  "pass-over.B10":
+    'With "sandbox": "os" the operating system keeps the shell commands of a pass in its sandbox; where it cannot, nothing is passed.',
   "pass-over.C1": "Each value of a policy is resolved by itself, and the answer says which level it came from.",
   "pass-over.C2": "An invalid policy refuses passes with the line and what was expected; an override cannot widen.",
   "pass-over.C3": "A subagent's limits are enforced, and a child never has more rights than its originator.",

@@ -25,7 +25,13 @@ const rowsUnder = (heading: string): string[] => {
 const overrideMay = (key: PolicyKey): string => {
   const value = BUILT_IN_POLICY[key]
   const [wide, narrow] =
-    typeof value === "number" ? [value, value - 1] : typeof value === "boolean" ? [true, false] : ["continue", "stop"]
+    typeof value === "number"
+      ? [value, value - 1]
+      : typeof value === "boolean"
+        ? [true, false]
+        : key === "sandbox"
+          ? ["copy", "os"]
+          : ["continue", "stop"]
   const isRefused = (defaults: PolicyPart, said: unknown): boolean => {
     const file = { defaults, pairs: {}, subagents: {} }
     return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: said } }).kind === "refused"

@@ -95,8 +95,10 @@ export const createToolGuard =
     const out = pathsToWrite(tool, verdict.changes).find((path) => sandbox && escapesSandbox(path, sandbox.root))
     if (out !== undefined)
       return refuse(`${out} is reached through a link that leads out of your sandbox: nothing is written.`)
+    const { command } = verdict.changes
+    const guarded = pass.boundary && typeof command === "string" ? { command: pass.boundary.guard(command) } : {}
     // OpenCode passes this same object to the tool.
-    Object.assign(args, verdict.changes)
+    Object.assign(args, verdict.changes, guarded)
   }
 
 type ToolVerdict =
@@ -215,6 +217,11 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         limits: activePasses.covering(sessionID)?.limits,
       })
       return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
+    },
+
+    /** Leads a shell that a pass's child starts into its boundary. */
+    placeShell: (sessionID: string, { env }: { env: Record<string, string> }): void => {
+      Object.assign(env, activePasses.covering(sessionID)?.boundary?.environment)
     },
 
     /** Names the sandbox as the working directory in the system prompt. */

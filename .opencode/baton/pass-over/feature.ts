@@ -123,6 +123,10 @@ export const createPassOverFeature = (
       const [realRoot] = await findRoots()
       return toSandboxPaths({ directory, roots: [root, realRoot] }, top, activePasses.covering(sessionID)?.sandbox)
     },
+    createBoundary: async (sandbox) => {
+      const [{ createBoundary }, kept] = await Promise.all([import("./sandbox/boundary.ts"), findRoots()])
+      return createBoundary({ sandbox, kept })
+    },
     activePasses,
     owners,
     startChild,

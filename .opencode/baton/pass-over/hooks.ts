@@ -48,6 +48,9 @@ export const createPassOverHooks = (core: Core): Hooks => {
     "tool.execute.before": async (call, output) => {
       await feature?.beforeTool(call, output)
     },
+    "shell.env": async ({ sessionID }, output) => {
+      if (sessionID !== undefined) feature?.placeShell(sessionID, output)
+    },
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
       TRANSFORM_DEADLINE_MS,

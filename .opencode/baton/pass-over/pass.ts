@@ -9,7 +9,9 @@ import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Approval } from "./result/approval.ts"
 import { renderResult, renderUnapproved } from "./result/render.ts"
 import { reuseOutput, setUpError } from "./result/work-output.ts"
+import type { Boundary } from "./sandbox/boundary.ts"
 import type { SandboxPaths } from "./sandbox/paths.ts"
+import type { Refusal } from "./sandbox/repository.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
 import type { Passes, Transition } from "./store/passes.ts"
 import type { PassRecord } from "./store/record.ts"
@@ -24,6 +26,7 @@ export type PassOverDeps = {
   readonly store: Pick<PassStore, "findAnswer" | "removeUnwritten">
   readonly sandboxes: Pick<Sandboxes, "create" | "collect">
   readonly toSandboxPaths: (root: string, originatingSessionID: string) => Promise<SandboxPaths>
+  readonly createBoundary: (sandbox: string) => Promise<Boundary | Refusal>
   readonly owners: Pick<PassOwners, "claim" | "release">
   readonly activePasses: Pick<ActivePasses, "add" | "remove">
   /** Starts the child and sets `finished`. */
@@ -63,6 +66,9 @@ const renderLost = ({ id, childSessionID }: ActivePass): string =>
   `${renderError(
     passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
   )}\nChild session: ${childSessionID ?? "none was created"}`
+
+const boundaryError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
+  passOverError("E030", { message: 'The policy has "sandbox": "os", which cannot be had here', cause, nextStep })
 
 /** The tool pass_over. */
 export const createPassRunner = (deps: PassOverDeps) => {
@@ -117,7 +123,11 @@ export const createPassRunner = (deps: PassOverDeps) => {
       if (created.kind === "refused") return setUpError(created)
       const { sandbox: root, skipped, ready } = created
       const sandbox = root === undefined ? undefined : await deps.toSandboxPaths(root, request.originating_session_id)
-      return { kind: "ready" as const, sandbox, skipped, ready }
+      // A child that may change no file has no shell.
+      const isBound = policy.values.sandbox === "os" && canModify && root !== undefined
+      const boundary = isBound ? await deps.createBoundary(root) : undefined
+      if (boundary?.kind === "refused") return boundaryError(boundary)
+      return { kind: "ready" as const, sandbox, boundary, skipped, ready }
     }
     const made = await setUp().catch(async (error: unknown) => {
       const cause = describeError(error)
@@ -129,6 +139,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
       id,
       prepared,
       sandbox: made.sandbox,
+      boundary: made.boundary,
       skipped: made.skipped,
       ready: made.ready,
       setUpError: undefined,
@@ -154,6 +165,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
     deps.startChild(pass)
     pass.finished = pass.finished.then(async (record) => {
       activePasses.remove(pass)
+      pass.boundary?.remove()
       await deps.onEnd(record, pass)
       return record
     })

@@ -46,7 +46,7 @@ type PrepareDeps = {
   readonly readPolicy: () => ReturnType<typeof readPolicy>
   readonly gather: (call: PassCall) => Promise<CollectedContext>
   /** Returns the pass that the caller itself works on, and its limits. */
-  readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "hasTimedOut"> | undefined
+  readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "hasTimedOut" | "boundary"> | undefined
   /** Returns the model of a session whose newest message names none. */
   readonly findModel: (sessionID: string) => Promise<AgentAndModel["model"] | undefined>
   readonly now: () => Date
@@ -127,7 +127,7 @@ const checkRequest = async (
     originator: agent,
     subagent: args.subagent,
     override: args.override,
-    inherited: above?.limits,
+    inherited: above && { ...above.limits, sandbox: above.boundary ? "os" : "copy" },
   })
   if (resolution.kind === "refused") return resolution
   const { policy } = resolution

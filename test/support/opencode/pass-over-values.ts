@@ -140,6 +140,7 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   id: PASS_ID,
   prepared: preparedPass(),
   sandbox: undefined,
+  boundary: undefined,
   skipped: [],
   ready: Promise.resolve(undefined),
   limits: { can_modify_files: true, can_run_tools: true },

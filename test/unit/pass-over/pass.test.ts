@@ -38,6 +38,7 @@ const setUp = (prepared: Prepared, transition?: PassOverDeps["passes"]["transiti
     },
     toSandboxPaths: async () => ({ directory: "/p", worktree: "/p", root: "/c" }),
     owners: { claim: async () => {}, release: async () => {} },
+    createBoundary: async () => ({ kind: "refused", code: "no-boundary", reason: "", fix: "" }),
     activePasses,
     startChild: (pass) => {
       pass.finished = ended.promise

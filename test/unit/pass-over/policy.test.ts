@@ -184,6 +184,8 @@ test(promised("pass-over.C1", "what the originator may not do, its subagent may 
   })
   expect(values).toMatchObject({ can_modify_files: false, can_run_tools: false })
   expect(levels).toMatchObject({ can_modify_files: "originator", can_run_tools: "subagent" })
+  const bound = { can_modify_files: true, can_run_tools: true, sandbox: "os" } as const
+  expect(resolved({ inherited: bound })).toMatchObject({ values: { sandbox: "os" }, levels: { sandbox: "originator" } })
   expect(resolved({ inherited: { can_modify_files: true, can_run_tools: true } }).levels.can_modify_files).toBe(
     "built-in",
   )

@@ -3,6 +3,7 @@ import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { Prepared } from "../prepare.ts"
 import type { CancelReason } from "../result/work-output.ts"
+import type { Boundary } from "../sandbox/boundary.ts"
 import type { SandboxPaths } from "../sandbox/paths.ts"
 import type { Sandbox } from "../sandbox/sandbox.ts"
 import type { PassRecord } from "../store/record.ts"
@@ -14,6 +15,8 @@ export type ActivePass = {
   readonly prepared: Prepared
   /** Undefined where the child's tools work in OpenCode's own directory. */
   readonly sandbox: SandboxPaths | undefined
+  /** Of its shell commands; undefined where the policy wants none. */
+  readonly boundary: Boundary | undefined
   /** Files that are missing in the sandbox. */
   readonly skipped: Sandbox["skipped"]
   /** Settles when the sandbox of the newest attempt is made, or cannot be made. Never rejects. */

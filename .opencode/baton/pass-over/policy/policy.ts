@@ -26,6 +26,7 @@ export const BUILT_IN_POLICY: Policy = {
   can_receive_passes: true,
   can_modify_files: true,
   can_run_tools: true,
+  sandbox: "copy",
   max_time_ms: 1_800_000,
   cache: false,
   max_retries: 3,
@@ -52,6 +53,10 @@ export const policyPartSchema = (z: Zod, object: Zod["strictObject"] = z.strictO
     can_receive_passes: flag("Whether work may be passed here"),
     can_modify_files: flag("Whether the subagent, and whoever it passes work to, may change files"),
     can_run_tools: flag("Whether the subagent may use tools beyond reading"),
+    sandbox: z
+      .enum(["copy", "os"])
+      .optional()
+      .describe("os: shell commands can write in the subagent's copy alone, which the operating system sees to"),
     max_time_ms: whole(1000, DAY_MS, "How long the subagent may work at all"),
     cache: flag("Whether the same question is answered by the stored output"),
     max_retries: whole(0, 10, "Further attempts after a failure that may pass"),

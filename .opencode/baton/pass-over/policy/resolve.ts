@@ -24,7 +24,7 @@ export type ResolutionInput = {
   /** The override of the originator's call, checked by its schema. */
   readonly override?: PolicyPart | undefined
   /** The limits of the originator, when it is a subagent itself. */
-  readonly inherited?: Pick<Policy, "can_modify_files" | "can_run_tools"> | undefined
+  readonly inherited?: (Pick<Policy, "can_modify_files" | "can_run_tools"> & Pick<PolicyPart, "sandbox">) | undefined
 }
 
 type Bound<Value> = {
@@ -41,6 +41,7 @@ const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   can_receive_passes: { holds: "every level", isWider: isAllowedInstead },
   can_modify_files: { holds: "every level", isWider: isAllowedInstead },
   can_run_tools: { holds: "every level", isWider: isAllowedInstead },
+  sandbox: { holds: "the file", isWider: (value, limit) => value === "copy" && limit === "os" },
   max_time_ms: { holds: "every level", isWider: isMore },
   max_chain_depth: { holds: "every level", isWider: isMore },
   max_passes_per_session: { holds: "every level", isWider: isMore },
@@ -109,13 +110,16 @@ export const resolvePolicy = (input: ResolutionInput): Resolution => {
   }
   const all: readonly Layer[] = [{ level: "override", name: "override", part: override }, ...layers]
   const chosen = POLICY_KEYS.map((key) => ({ key, layer: findLayer(all, key) }))
-  const forbidden = new Set<PolicyKey>(
-    (["can_modify_files", "can_run_tools"] as const).filter((key) => input.inherited?.[key] === false),
-  )
-  const pairs = chosen.map(({ key, layer }) => [key, forbidden.has(key) ? false : layer.part[key]])
+  const inherited: PolicyPart = input.inherited ?? {}
+  const limited: PolicyPart = {
+    ...(inherited.can_modify_files === false ? { can_modify_files: false } : {}),
+    ...(inherited.can_run_tools === false ? { can_run_tools: false } : {}),
+    ...(inherited.sandbox === "os" ? { sandbox: "os" } : {}),
+  }
+  const pairs = chosen.map(({ key, layer }) => [key, limited[key] ?? layer.part[key]])
   const levels = chosen.map(({ key, layer }) => [
     key,
-    forbidden.has(key) && layer.part[key] !== false ? "originator" : layer.level,
+    limited[key] !== undefined && layer.part[key] !== limited[key] ? "originator" : layer.level,
   ])
   const spoke = layers.find((layer) => chosen.some((each) => each.layer === layer))
   const isOverridden = chosen.some(({ layer }) => layer.level === "override")

@@ -11,7 +11,15 @@ import { readOwnText, runGit } from "../../host/untrusted.ts"
 /** `code` is for programs; `reason` and `fix` are sentences for a model or the user. */
 export type Refusal = {
   readonly kind: "refused"
-  readonly code: "no-git" | "no-repository" | "unknown-pass" | "wrong-state" | "busy" | "damaged" | "failed"
+  readonly code:
+    | "no-git"
+    | "no-repository"
+    | "unknown-pass"
+    | "wrong-state"
+    | "busy"
+    | "damaged"
+    | "failed"
+    | "no-boundary"
   readonly reason: string
   readonly fix: string
 }
@@ -47,6 +55,10 @@ export const refusals = {
       `another process took the pass ${passID} over while this one stood still: it stored the files as they were then, and later ones are not carried`,
       "Look at what was stored with pass_over_status.",
     ),
+  noBoundary: refuse(
+    "no-boundary",
+    'Tell the user: install bubblewrap and have OpenCode use bash or zsh, or take "sandbox": "os" out of .opencode/pass-over.json.',
+  ),
   failed: refuse("failed", "Mend the cause and try again; what is held stays held."),
 }
 
