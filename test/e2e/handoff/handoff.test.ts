@@ -181,5 +181,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const told = "## User\nWhat is the word?\n\n## Assistant\nThe secret word is PLATYPUS."
     expect(any).toContain(`${told}\n\n(End of session - 2 messages)`)
     expect(await read({ sessionID: first, any: true, search: "platypus" })).toContain("> The secret word is PLATYPUS.")
+    await task.say(`${"a".repeat(1_990)}!`, first)
+    expect(await read({ sessionID: first, any: true, search: "/.*.*.*.*=/" })).toMatch(
+      /took longer than 1000 ms|0 matches/,
+    )
   })
 })
