@@ -22,6 +22,9 @@ export const streamLineSchema = (z: Zod) => {
   const prompt = z.strictObject({ has_text: z.boolean().nullable() })
   const extensions = z.strictObject({
     task: z.strictObject({ id: z.string(), role: z.string() }).nullable(),
+    title: text,
+    turns: count,
+    permission_subject: text,
     compactions: count,
     handoffs: count,
     context_tokens: count.nullable(),

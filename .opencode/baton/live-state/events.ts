@@ -1,5 +1,5 @@
 import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
-import type { Observation, PendingQuestion, PermissionDetails } from "./protocol.ts"
+import type { Observation, PendingQuestion } from "./protocol.ts"
 
 export type Observed =
   | { readonly kind: "session"; readonly sessionID: string; readonly seen: Observation }
@@ -16,12 +16,19 @@ const count = (value: unknown): number =>
 const shortened = (value: string): string =>
   value.length > TEXT_CHARACTERS ? `${value.slice(0, TEXT_CHARACTERS - 1)}…` : value
 
-/** 1.18 has `permission`, others `type` and `title`. */
-const permissionOf = (properties: unknown): PermissionDetails | undefined => {
-  const id = text(field(properties, "id"))
-  const type = text(field(properties, "permission")) ?? text(field(properties, "type")) ?? "unknown"
-  return id === undefined ? undefined : { id, title: shortened(text(field(properties, "title")) ?? type), type }
+/** What it is about: 1.18.33 has the whole command; patterns are its parts, or the path or address. */
+const subjectOf = (properties: unknown): string => {
+  const command = text(field(properties, "metadata", "command"))
+  const patterns = field(properties, "patterns")
+  const parts = Array.isArray(patterns) ? patterns.filter((each) => typeof each === "string") : []
+  return shortened(command ?? parts.join(", "))
 }
+
+/** OpenCode's own title until it has made one. */
+const NO_TITLE = /^(?:New|Child) session - \d{4}-/
+
+const titled = (sessionID: string, title: string | undefined): Observed[] =>
+  title === undefined || NO_TITLE.test(title) ? [] : session(sessionID, { kind: "titled", title: shortened(title) })
 
 const questionOf = (properties: unknown): PendingQuestion | undefined => {
   const id = text(field(properties, "id"))
@@ -54,7 +61,9 @@ const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
   if (role !== "assistant") return []
   const [providerID, modelID] = [text(field(info, "providerID")), text(field(info, "modelID"))]
   if (field(info, "time", "completed") === undefined)
-    return providerID && modelID ? session(sessionID, { kind: "model-used", providerID, modelID }) : []
+    return providerID && modelID
+      ? session(sessionID, { kind: "model-used", providerID, modelID, isSummary: field(info, "summary") === true })
+      : []
   const contextTokens = tokensOf(info)
   return contextTokens > 0 ? session(sessionID, { kind: "message-finished", messageID: id, contextTokens }) : []
 }
@@ -62,7 +71,9 @@ const messageUpdated = (info: unknown, sessionID: string): Observed[] => {
 const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: string, type: string) => Observed[]>> = {
   "session.created": (properties, sessionID) => [
     { kind: "session-created", sessionID, parentID: text(field(properties, "info", "parentID")) },
+    ...titled(sessionID, text(field(properties, "info", "title"))),
   ],
+  "session.updated": (properties, sessionID) => titled(sessionID, text(field(properties, "info", "title"))),
   "session.deleted": (_properties, sessionID) => [{ kind: "deleted", sessionID }],
   "session.idle": (_properties, sessionID) => session(sessionID, { kind: "idle" }),
   "session.status": (properties, sessionID) =>
@@ -88,8 +99,12 @@ const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: str
 }
 
 const permissionAsked = (properties: unknown, sessionID: string, eventType: string): Observed[] => {
-  const details = permissionOf(properties)
-  return details ? session(sessionID, { kind: "permission-asked", eventType, details }) : []
+  const id = text(field(properties, "id"))
+  if (id === undefined) return []
+  // 1.18 has `permission`, others `type` and `title`.
+  const type = text(field(properties, "permission")) ?? text(field(properties, "type")) ?? "unknown"
+  const details = { id, title: shortened(text(field(properties, "title")) ?? type), type }
+  return session(sessionID, { kind: "permission-asked", eventType, details, subject: subjectOf(properties) })
 }
 
 const questionEnded = (properties: unknown, sessionID: string): Observed[] => {

@@ -69,7 +69,8 @@ export const createLiveStateFeature = (
     const { current, snapshot, root } = publisher
     if (isStopped) return
     const writer =
-      foreign?.start(snapshot) ?? createStatefileWriter({ state, sessionID, pid: process.pid, current, log })
+      foreign?.start(snapshot) ??
+      createStatefileWriter({ state, sessionID, pid: process.pid, current, end: publisher.end, log })
     const heartbeat = setInterval(() => publish(publisher.heartbeat()), HEARTBEAT_MS)
     heartbeat.unref()
     running = { publisher, writer, heartbeat, c2c: openC2c?.(root) }

@@ -7,6 +7,7 @@ import type { LiveStateFeature } from "./feature.ts"
 /** The events that may change the published state. All others, token deltas above all, are dropped by this set. */
 export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "session.created",
+  "session.updated",
   "session.deleted",
   "session.idle",
   "session.status",
@@ -61,7 +62,8 @@ export const createLiveStateHooks = (core: Core): Hooks => {
       if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
       // 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one message. A log line from
       // here would start the instance again. In a session at work a status event follows at once.
-      if (raw.type !== "message.updated" && performance.now() >= loadAfter) loading ??= load()
+      if (raw.type !== "message.updated" && raw.type !== "session.updated" && performance.now() >= loadAfter)
+        loading ??= load()
       return undefined
     }),
     dispose: served.dispose(async () => {

@@ -24,6 +24,12 @@ export type PendingQuestion = {
 /** Fields beyond version 1; absent when the settings say strict. */
 export type Extensions = {
   readonly task: { readonly id: string; readonly role: string } | null
+  /** The session's, as OpenCode shows it; null until it has one of its own. */
+  readonly title: string | null
+  /** Turns in which the model answered: `turn_count` without the compactions that a user asked for. */
+  readonly turns: number
+  /** Command, path or address of the permission that is asked. */
+  readonly permission_subject: string | null
   readonly compactions: number
   readonly handoffs: number
   /** Tokens of the newest finished message's request and answer, each message counted once. */
@@ -101,16 +107,26 @@ export type Observation =
   | { readonly kind: "created" }
   | { readonly kind: "busy" }
   | { readonly kind: "idle" }
-  | { readonly kind: "permission-asked"; readonly eventType: string; readonly details: PermissionDetails }
+  | ({ readonly kind: "permission-asked"; readonly eventType: string } & AskedPermission)
   | { readonly kind: "permission-replied"; readonly id: string }
   | { readonly kind: "question-asked"; readonly question: PendingQuestion }
   | { readonly kind: "question-ended"; readonly id: string }
-  | { readonly kind: "model-used"; readonly providerID: string; readonly modelID: string }
+  | { readonly kind: "titled"; readonly title: string }
+  | {
+      readonly kind: "model-used"
+      readonly providerID: string
+      readonly modelID: string
+      /** It writes the summary of a compaction, no answer. */
+      readonly isSummary: boolean
+    }
   | { readonly kind: "message-finished"; readonly messageID: string; readonly contextTokens: number }
   | { readonly kind: "compacted" }
   | { readonly kind: "handoff" }
   | { readonly kind: "task-bound"; readonly task: Extensions["task"] }
   | { readonly kind: "ended" }
+
+/** `subject`: the command, path or address that it is about; empty if the event has none. */
+type AskedPermission = { readonly details: PermissionDetails; readonly subject: string }
 
 /** One root session's part of the published state, and the values needed to update it. */
 export type AgentState = {
@@ -119,7 +135,11 @@ export type AgentState = {
   readonly hasText: boolean | null
   /** In the order they were asked; the first is the pending one. */
   readonly questions: readonly PendingQuestion[]
-  readonly permissions: readonly PermissionDetails[]
+  readonly permissions: readonly AskedPermission[]
+  readonly title: string | null
+  /** Turns in which the model answered; `turn_count` has manual compactions, too. */
+  readonly turns: number
+  readonly isAnswering: boolean
   readonly task: Extensions["task"]
   readonly compactions: number
   readonly handoffs: number
@@ -141,6 +161,9 @@ export const NEW_AGENT: AgentState = {
   hasText: null,
   questions: [],
   permissions: [],
+  title: null,
+  turns: 0,
+  isAnswering: false,
   task: null,
   compactions: 0,
   handoffs: 0,
@@ -155,7 +178,7 @@ const withFocus = (state: AgentState): AgentState => {
   const [permission] = state.permissions
   const [question] = state.questions
   const focus: AgentState["focus"] = permission
-    ? { ty: "permission", details: permission }
+    ? { ty: "permission", details: permission.details }
     : question
       ? { ty: "question", details: { id: question.id } }
       : { ty: "prompt", details: null }
@@ -181,7 +204,7 @@ const closed = (observation: never): never => {
 
 /** Names the status: each request that waits is one of its own. */
 const statusOf = ({ permissions, questions, agent }: AgentState): string =>
-  (permissions[0] ?? questions[0])?.id ?? String(agent.is_idle)
+  (permissions[0]?.details ?? questions[0])?.id ?? String(agent.is_idle)
 
 /**
  * Applies the rules of the protocol (docs/live-state.md) for one root session. Counters: `turn_count` grows only at idle, once
@@ -207,16 +230,23 @@ const apply = (state: AgentState, sessionID: string, at: string, seen: Observati
       // After the turn nothing waits for the user: an unanswered request timed out or was cancelled.
       const ended = withFocus({ ...withIdle(state, true), questions: [], permissions: [] })
       const idle = withStep(ended, "session.idle", at, details)
-      return { ...idle, hasText: false, agent: { ...idle.agent, turn_count: idle.agent.turn_count + 1 } }
+      return {
+        ...idle,
+        hasText: false,
+        turns: state.turns + (state.isAnswering ? 1 : 0),
+        isAnswering: false,
+        agent: { ...idle.agent, turn_count: idle.agent.turn_count + 1 },
+      }
     }
     case "permission-asked": {
-      const others = state.permissions.filter(({ id }) => id !== seen.details.id)
-      const asked = withFocus({ ...state, permissions: [...others, seen.details].slice(-MAX_WAITING) })
-      return withStep(asked, seen.eventType, at, seen.details)
+      const { details: asked, subject } = seen
+      const others = state.permissions.filter((each) => each.details.id !== asked.id)
+      const permissions = [...others, { details: asked, subject }].slice(-MAX_WAITING)
+      return withStep(withFocus({ ...state, permissions }), seen.eventType, at, asked)
     }
     case "permission-replied": {
-      if (!state.permissions.some(({ id }) => id === seen.id)) return state
-      return withFocus({ ...state, permissions: state.permissions.filter(({ id }) => id !== seen.id) })
+      const left = state.permissions.filter((each) => each.details.id !== seen.id)
+      return left.length === state.permissions.length ? state : withFocus({ ...state, permissions: left })
     }
     case "question-asked": {
       if (state.questions.some(({ id }) => id === seen.question.id)) return state
@@ -228,7 +258,8 @@ const apply = (state: AgentState, sessionID: string, at: string, seen: Observati
     }
     case "model-used":
       return {
-        ...withIdle(state, false),
+        ...state,
+        isAnswering: state.isAnswering || !seen.isSummary,
         agent: { ...state.agent, is_idle: false, provider_id: seen.providerID, model_id: seen.modelID },
       }
     case "message-finished":
@@ -239,6 +270,8 @@ const apply = (state: AgentState, sessionID: string, at: string, seen: Observati
       return { ...state, compactions: state.compactions + 1 }
     case "handoff":
       return { ...state, handoffs: state.handoffs + 1 }
+    case "titled":
+      return { ...state, title: seen.title }
     case "task-bound":
       return { ...state, task: seen.task }
     case "ended":

@@ -21,6 +21,8 @@ export type Publisher = {
   snapshot(): StreamLine
   /** The whole state after the newest line; undefined before the first. */
   current(): LiveState | undefined
+  /** The state of an agent that has ended, and so does nothing and waits for nobody. */
+  end(): StreamLine | undefined
   /** The line sent when there is no other change; undefined in strict mode. */
   heartbeat(): StreamLine | undefined
   /** The session that is published; undefined if there is none or it is deleted. */
@@ -78,7 +80,7 @@ export const createPublisher = ({
 
   const render = (at: string): LiveState => {
     const agent = (rootID === undefined ? undefined : agents.get(rootID)) ?? NEW_AGENT
-    const { task, compactions, handoffs, contextTokens, statusSince } = agent
+    const { task, title, turns, permissions, compactions, handoffs, contextTokens, statusSince } = agent
     return {
       ...identity,
       root_opencode_session_id: rootID ?? null,
@@ -92,6 +94,9 @@ export const createPublisher = ({
         : {
             extensions: {
               task,
+              title,
+              turns,
+              permission_subject: permissions[0]?.subject || null,
               compactions,
               handoffs,
               context_tokens: contextTokens,
@@ -177,6 +182,11 @@ export const createPublisher = ({
         ? { sessionID: rootID, isIdle: agents.get(rootID)?.agent.is_idle === true }
         : undefined,
     snapshot: () => snapshotAt(now().toISOString()),
+    end: () => {
+      const at = now().toISOString()
+      if (rootID !== undefined) update(rootID, at, { kind: "ended" })
+      return lineAt(at)
+    },
     heartbeat: () => {
       if (strict) return undefined
       heartbeatAt = now().toISOString()

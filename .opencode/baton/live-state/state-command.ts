@@ -1,11 +1,11 @@
 /** `baton state`. Exits with 0, with 1 when the folder cannot be read, with 2 for a wrong command line. */
-import { resolve } from "node:path"
+import { basename, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, printJSON, runCommand } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import { isFolder } from "../host/project.ts"
 import { listStates, pruneStates } from "./observe/state-files.ts"
-import { renderState } from "./observe/view.ts"
+import { renderState, toAgentView } from "./observe/view.ts"
 import { liveFolder } from "./statefile.ts"
 
 const FAILED_EXIT_CODE = 1
@@ -33,7 +33,7 @@ const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<nu
       return 0
     }
     const states = await listStates(folder, report)
-    if (json) printJSON(states)
+    if (json) printJSON(states.map((found) => toAgentView(basename(root), found, undefined)))
     else print(states.length === 0 ? "No agents" : states.map(renderState).join("\n"))
     return 0
   } catch (error) {

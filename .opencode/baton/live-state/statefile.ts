@@ -1,17 +1,25 @@
+import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { createFileLock, type HeldLock } from "../host/file-lock.ts"
-import { describeError, type Log } from "../host/log.ts"
+import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { replaceFile, type StateFolder } from "../host/state.ts"
-import type { LiveState, StreamLine } from "./protocol.ts"
+import { readOwnTextSync } from "../host/untrusted.ts"
+import { isObject, type LiveState, type StreamLine } from "./protocol.ts"
 
 export const STATEFILE_ENDING = ".json"
 /** Exists beside a statefile while its process runs. */
 export const LOCK_ENDING = ".lock"
+/** The newest state of this name whose process ended without a word, in the middle of work. */
+const CRASHED_ENDING = `-crashed${STATEFILE_ENDING}`
 
 /** The folder of a project's statefiles. */
 export const liveFolder = (projectRoot: string): string => join(projectRoot, ".opencode", "state", "live")
 
 const MAX_NAME = 100
+
+/** Whether Baton's own statefile shows an agent at work: so it is left by a process that was killed or crashed. */
+export const isCutOff = (state: unknown): boolean =>
+  isObject(state) && isObject(state.extensions) && isObject(state.agent) && state.agent.is_idle === false
 
 /** A safe file name: letters, digits, `.`, `_`, `-`; never hidden, never empty. */
 export const statefileName = (sessionID: string): string => {
@@ -37,8 +45,21 @@ type StatefileDeps = {
   readonly pid: number
   /** The whole state after the newest line. */
   readonly current: () => LiveState | undefined
+  /** The last line, of an agent that ends. */
+  readonly end: () => StreamLine | undefined
   readonly log: Log
   readonly retryMs?: number
+}
+
+/** Whether the process that wrote a state ended in the middle of work: an orderly end says that nothing is done any more. */
+const isCrashed = (path: string, log: Log): boolean => {
+  try {
+    const { state } = JSON.parse(readOwnTextSync(path))
+    return isCutOff(state)
+  } catch (error) {
+    if (!isNotFound(error)) log.debug("an earlier statefile cannot be read", { path, error: describeError(error) })
+    return false
+  }
 }
 
 const WRITE_INTERVAL_MS = 50
@@ -62,7 +83,7 @@ const runAtExit = (write: () => void): void => {
  * again every `retryMs`, and logged once.
  */
 export const createStatefileWriter = (deps: StatefileDeps): StateWriter => {
-  const { state, sessionID, pid, current, log, retryMs = RETRY_MS } = deps
+  const { state, sessionID, pid, current, end, log, retryMs = RETRY_MS } = deps
   let file: { readonly path: string; readonly lock: HeldLock } | undefined
   let newest: StreamLine | undefined
   let timer: NodeJS.Timeout | undefined
@@ -76,7 +97,10 @@ export const createStatefileWriter = (deps: StatefileDeps): StateWriter => {
     const name = statefileName(sessionID)
     for (const candidate of [name, `${name}-${pid}`]) {
       const lock = await createFileLock({ path: state.path("live", `${candidate}${LOCK_ENDING}`) }).tryAcquire()
-      if (lock) return { path: state.path("live", `${candidate}${STATEFILE_ENDING}`), lock }
+      if (!lock) continue
+      const path = state.path("live", `${candidate}${STATEFILE_ENDING}`)
+      if (isCrashed(path, log)) renameSync(path, state.path("live", `${name}${CRASHED_ENDING}`))
+      return { path, lock }
     }
     throw new Error(`${name} and ${name}-${pid} are both kept by living processes`)
   }
@@ -127,6 +151,7 @@ export const createStatefileWriter = (deps: StatefileDeps): StateWriter => {
 
   const finish = (): void => {
     if (!file) return
+    newest = end() ?? newest
     replace(file.path).catch(() => {})
     void file.lock.release()
   }
@@ -142,6 +167,7 @@ export const createStatefileWriter = (deps: StatefileDeps): StateWriter => {
       await writing
       clearTimeout(timer)
       atExit.delete(finish)
+      newest = end() ?? newest
       await write()
       await file?.lock.release()
     },

@@ -24,7 +24,7 @@ const file = join(directory, ".opencode/state/live/bench.json")
 const readState = () => JSON.parse(readFileSync(file, "utf8")).state
 const openStatefile = (current: () => LiveState | undefined) => {
   const own = { state: createStateFolder(directory), sessionID: "bench", pid: process.pid }
-  return createStatefileWriter({ ...own, current, log })
+  return createStatefileWriter({ ...own, current, end: () => undefined, log })
 }
 
 /** Fits into a pipe, which is emptied before the next batch, outside of the measured time. */

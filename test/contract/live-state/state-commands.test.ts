@@ -28,7 +28,8 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       import { createStatefileWriter } from "./.opencode/baton/live-state/statefile.ts"
       let turn = 0
       const log = { debug() {}, info() {}, warn() {}, error() {} }
-      const deps = { state: createStateFolder(process.cwd()), sessionID: "one", pid: 1, log }
+      const end = () => undefined
+      const deps = { state: createStateFolder(process.cwd()), sessionID: "one", pid: 1, end, log }
       const writer = createStatefileWriter({ ...deps, current: () => ({ turn }) })
       const publish = () => writer.publish({ event: "state.patch", ts: "T" + ++turn, patch: {} })
       publish()
@@ -50,18 +51,22 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       writeFileSync(join(folder, name), JSON.stringify({ event: "state.snapshot", ts: at(n), state }))
     const focus = { ty: "permission", details: { title: "bash" } }
     const extensions = { task: { id: "ts-b54507", role: "worker" } }
-    write("a.json", 0, { ...STATE, c2c_session_id: "a", opencode_pid: DEAD })
+    const cutOff = { opencode_pid: DEAD, agent: { is_idle: false }, extensions: {} }
+    write("a.json", 0, { ...STATE, ...cutOff, c2c_session_id: "a" })
     const b = { c2c_session_id: "b", root_opencode_session_id: "ses_1", tui_focus: focus, extensions }
     write("b.json", 1_000, { ...STATE, ...b })
     writeFileSync(join(folder, "junk.json"), "{")
     mkdirSync(join(folder, "folder.json"))
     expect(baton("state").stdout).toBe(
-      "gone   2026-01-01 00:00  a  no session\n" +
-        "alive  2026-01-01 00:00  b  ses_1  ts-b54507  asks permission: bash\n",
+      "crashed  2026-01-01 00:00  a  no session\n" +
+        "alive    2026-01-01 00:00  b  ses_1  ts-b54507  asks permission: bash\n",
     )
     expect(baton("state").stderr).toMatch(/^state: left out: .*folder\.json: .*\n$/)
     expect(baton("observe")).toMatchObject({ status: 0, stderr: expect.stringContaining("folder.json") })
-    expect(JSON.parse(baton("state", "list", "--json").stdout)).toHaveLength(2)
+    expect(JSON.parse(baton("state", "list", "--json").stdout)).toMatchObject([
+      { name: "a", doing: { kind: "crashed" } },
+      { name: "b", doing: { kind: "permission" }, task: { id: "ts-b54507" }, pid: process.pid },
+    ])
     expect(baton("state", "prune").stdout).toBe("1 removed\n")
     expect(readdirSync(folder).sort()).toEqual(["b.json", "folder.json", "junk.json"])
     expect(baton("state", "nonsense").stderr).toContain("expected list or prune, received 'nonsense'")

@@ -15,6 +15,7 @@ import {
   type SharedTask,
   TASK,
 } from "../../support/index.ts"
+import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { compactionsOf, compactsOnDemand, lastTurn, runWell, turnsOf, withoutPlugins } from "../sessions.ts"
 
 const HOOK_PROBE = `import { appendFileSync } from "node:fs"
@@ -110,7 +111,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 })
 
 describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
-  test(promised("compaction.C3", "killed in a summary and resumed, it carries the prior one on"), async () => {
+  test(promised(["compaction.C3", "live-state.B3"], "killed in a summary, it is resumed and carries on"), async () => {
     let steps = 2
     let kill = (): void => {}
     const task = await openTaskProject(binary, ({ kind, index }) => {
@@ -129,5 +130,9 @@ describe.each(NEWEST_OR_ALL)("OpenCode $version", (binary) => {
     const [, , repeated, next] = compactionsOf(task)
     expect(repeated).toContain("Summary 1.")
     expect(next).toContain("Summary 3.")
+    const { directory, read } = task.project
+    expect(liveFiles(directory).sort()).toEqual(["opencode-project-crashed.json", "opencode-project.json"])
+    const wasIdle = (name: string) => JSON.parse(read(`.opencode/state/live/${name}.json`)).state.agent.is_idle
+    expect(["opencode-project-crashed", "opencode-project"].map(wasIdle)).toEqual([false, true])
   })
 })

@@ -63,14 +63,18 @@ describe("what an observer sees", () => {
   })
 
   const asked = (id: string) => ({ pendingQuestion: { id, text: "Which one?", header: "", options: [] } })
-  const permission = (title: string) => ({ tui_focus: { ty: "permission", details: { id: "p", title, type: "bash" } } })
+  const permission = (title: string, subject?: string) => ({
+    tui_focus: { ty: "permission", details: { id: "p", title, type: "bash" } },
+    ...(subject === undefined ? {} : { extensions: { permission_subject: subject, title: "CRLF" } }),
+  })
   const answered = { ...asked("q"), extensions: { status_since: "2026-01-01T00:59:45.000Z" } }
   const idle = { agent: { ...found().state.agent, is_idle: true }, extensions: undefined }
   test.each<[string, Record<string, unknown>, boolean, string | undefined]>([
     ["a question, as its extension says", answered, true, "15 s"],
     ["a question without extensions: unknown", { ...answered, extensions: undefined }, true, undefined],
     ["idle without extensions, as its last step says", idle, true, "20 min"],
-    ["gone, since it was last heard of", {}, false, "1 min"],
+    ["gone, since it was last heard of", idle, false, "1 min"],
+    ["crashed, since it was last heard of", {}, false, "1 min"],
   ])(promised("live-state.C1", "tells since when: %s"), (_what, state, alive, age) => {
     const { since } = view(state, alive)
     expect(since === undefined ? undefined : renderAge(since, NOW)).toBe(age)
@@ -95,22 +99,39 @@ describe("what an observer sees", () => {
   })
 
   test.each([
-    [permission("bash"), "! opencode-project  asks permission: bash"],
-    [asked("q"), "? opencode-project  asks: Which one?"],
+    [permission("bash"), "! my-project · opencode-project  asks permission, 12 min\n    bash\n"],
+    [permission("bash", "rm -rf build"), "! my-project · CRLF  asks permission\n    bash: rm -rf build\n"],
+    [{ extensions: { title: "CRLF", turns: 2 } }, "● CRLF  busy\n    no task Teach the parser CRLF"],
+    [{ extensions: { title: "CRLF", turns: 2 } }, "    opencode-project · ses_1 · p/m · 2 turns"],
+    [asked("q"), "? my-project · opencode-project  asks, 12 min\n    Which one?\n"],
     [{ agent: { is_idle: true } }, "○ opencode-project  idle"],
     [{ agent: { is_idle: null } }, "○ opencode-project  started"],
   ])(promised("live-state.C1", "%j shows as %j"), (state, line) => expect(render([view(state)])).toContain(line))
 
-  test(promised("live-state.C1", "begins with who waits for a person, and ends with who is gone"), () => {
-    const gone = { ...view({}, false), name: "gone-agent" }
-    const waiting = { ...view(permission("bash")), name: "waiting-agent" }
-    const text = render([gone, view(), waiting])
-    const places = ["waiting-agent", "opencode-project", "gone-agent"].map((name) => text.indexOf(name))
-    expect(places).toEqual(places.toSorted((a, b) => a - b))
-    expect(text).toContain("· gone-agent  gone")
-    const waits = { ...view(asked("q")), project: "z-project" }
-    expect(render([view({}, false), waits]).indexOf("z-project")).toBe(0)
-  })
+  test(
+    promised("live-state.C1", "begins with who waits for a person in any project, and ends with who is gone"),
+    () => {
+      const gone = { ...view(idle, false), name: "gone-agent" }
+      const crashed = { ...view({}, false), name: "crashed-agent" }
+      const waiting = { ...view(permission("bash")), name: "waiting-agent" }
+      const other = { ...view(asked("q")), project: "z-project", name: "z-agent" }
+      const text = render([gone, crashed, view(), other, waiting])
+      const order = [
+        "Waiting for you",
+        "waiting-agent",
+        "z-agent",
+        "\nmy-project\n",
+        "busy",
+        "crashed-agent",
+        "gone-agent",
+      ]
+      const places = order.map((name) => text.indexOf(name))
+      expect(places).toEqual(places.toSorted((a, b) => a - b))
+      expect(places[0]).toBe(0)
+      expect(text).toContain("· gone-agent  gone, 1 min")
+      expect(text).toContain("✗ crashed-agent  crashed, 1 min")
+    },
+  )
 
   test.each([
     [{ state: "nonsense" }],
@@ -122,12 +143,23 @@ describe("what an observer sees", () => {
 
   test(promised("live-state.C2", "has the permission's words, and the question's with its options"), () => {
     const pendingQuestion = { id: "q", header: "H", text: "Which one?", options: ["a", "b"] }
-    const state = { ...permission("rm -rf build"), pendingQuestion }
+    const state = { ...permission("bash", "rm -rf build"), pendingQuestion }
     expect(view(state).waits).toEqual([
-      { kind: "permission", title: "rm -rf build", type: "bash" },
+      { kind: "permission", title: "bash", type: "bash", subject: "rm -rf build" },
       { kind: "question", header: "H", text: "Which one?", options: ["a", "b"] },
     ])
-    expect(view(state, false)).toMatchObject({ doing: { kind: "gone" }, waits: [] })
+    expect(view(state, false)).toMatchObject({ doing: { kind: "crashed" }, waits: [] })
+  })
+
+  test(promised("live-state.C1", "a request is shown in full, however narrow the terminal"), () => {
+    const command = `npm run ${"x".repeat(70)} -- --all`
+    const lines = render([view(permission("bash", command))], 40).split("\n")
+    expect(lines.slice(2, 6)).toEqual([
+      "    bash: npm run",
+      `    ${"x".repeat(36)}`,
+      `    ${"x".repeat(34)}`,
+      "    -- --all",
+    ])
   })
 
   test(promised("live-state.C1", "is cut to the terminal, and what an agent wrote cannot steer it"), () => {

@@ -11,6 +11,7 @@ import {
   summariseTimeline,
 } from "../../../.opencode/baton/live-state/web/page/timeline.js"
 import {
+  countsText,
   duration,
   eventText,
   factTexts,
@@ -163,11 +164,15 @@ describe("the page's words", () => {
     const since = new Date(0).toISOString()
     expect(statusText(agent({ since }), 60_000)).toBe("busy · 1 min")
     expect(statusText(agent(), 60_000)).toBe("busy")
-    expect(statusText(agent({ doing: { kind: "gone" }, since }), 60_000)).toBe("gone, last heard of 1 min ago")
+    for (const kind of ["gone", "crashed"] as const)
+      expect(statusText(agent({ doing: { kind }, since }), 60_000)).toBe(`${kind}, last heard of 1 min ago`)
     const counted = agent({ turns: 1, compactions: 2, contextTokens: 1_234 })
     expect(factTexts(counted)).toEqual(["1 turn", "2 compactions", "1,234 tokens"])
     expect(eventText({ at: 0, kind: "permission", text: "bash" })).toBe("asks permission: bash")
     expect(titleText([agent({ doing: { kind: "question", text: "" } }), agent()])).toBe("(1) waiting · Baton")
+    const asks = { kind: "permission", text: "bash: ls" } as const
+    expect(countsText([agent(), agent({ doing: asks }), agent()])).toBe("1 waiting · 2 busy")
+    expect(searchText(agent({ doing: asks, title: "CRLF" }))).toMatch(/crlf .* waiting bash: ls/)
     expect(searchText(agent({ task: { id: "ts-b54507", role: "worker" } }))).toContain("ts-b54507")
   })
 })

@@ -240,8 +240,58 @@ describe("the published state", () => {
     expect(since()).toBe(next?.ts)
   })
 
+  test(promised("live-state.A8", "the session's title is told once OpenCode has made one"), () => {
+    const { send, state } = start()
+    const titled = (title: string) => send("session.updated", { info: { id: ROOT, title } })
+    titled("New session - 2026-11-25T21:30:10.806Z")
+    expect(state().extensions.title).toBeNull()
+    titled("CRLF in the parser")
+    expect(state().extensions.title).toBe("CRLF in the parser")
+    expect(titled("CRLF in the parser")).toEqual([])
+  })
+
+  test(promised("live-state.A8", "a turn is one that the model answered, a manual compaction is none"), () => {
+    const { send, state, idle } = start()
+    const info = {
+      id: "msg_2",
+      sessionID: ROOT,
+      role: "assistant",
+      providerID: "p",
+      modelID: "m",
+      time: { created: 1 },
+    }
+    send("message.updated", { info })
+    send("message.updated", { info: { ...info, id: "msg_3", summary: true } })
+    idle()
+    send("message.updated", { info: { ...info, id: "msg_4", summary: true } })
+    idle()
+    expect(state()).toMatchObject({ agent: { turn_count: 2 }, extensions: { turns: 1 } })
+  })
+
+  test.each([
+    [{ metadata: { command: "ls && rm x" }, patterns: ["ls", "rm x"] }, "ls && rm x"],
+    [{ metadata: {}, patterns: ["ls", "rm x"] }, "ls, rm x"],
+    [{ patterns: ["/etc/*"] }, "/etc/*"],
+    [{ patterns: [] }, null],
+  ])(promised("live-state.A8", "a permission tells what it is about while it is asked: %j"), (asked, subject) => {
+    const { send, state } = start()
+    send("permission.asked", { ...permission, ...asked })
+    expect(state().extensions.permission_subject).toBe(subject)
+    send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "once" })
+    expect(state().extensions.permission_subject).toBeNull()
+  })
+
+  test(promised("live-state.A8", "an agent that ends does nothing and waits for nobody"), () => {
+    const { publisher, lines, send, state } = start()
+    send("permission.asked", permission)
+    const last = publisher.end()
+    if (last) lines.push(last)
+    expect(state()).toMatchObject({ agent: { is_idle: true }, tui_focus: { ty: "prompt" } })
+    expect(publisher.end()).toBeUndefined()
+  })
+
   test(promised("live-state.A1", "no prompt text and no raw payload is published"), () => {
-    const { lines, send } = start()
+    const { lines, send } = start({ strict: true })
     send("message.updated", { info: { id: "m", sessionID: ROOT, role: "user", summary: { title: "PRIVATE" } } })
     send("permission.asked", { ...permission, metadata: { command: "PRIVATE" }, patterns: ["PRIVATE"] })
     expect(JSON.stringify(lines)).not.toContain("PRIVATE")

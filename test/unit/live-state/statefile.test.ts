@@ -3,7 +3,12 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { diffStates, type JSONValue, type LiveState } from "../../../.opencode/baton/live-state/protocol.ts"
+import {
+  diffStates,
+  type JSONValue,
+  type LiveState,
+  type StreamLine,
+} from "../../../.opencode/baton/live-state/protocol.ts"
 import { createStatefileWriter, statefileName } from "../../../.opencode/baton/live-state/statefile.ts"
 import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
@@ -39,11 +44,15 @@ test(promised("live-state.A3", "a difference is a patch that makes one of the ot
   expect(diffStates({ a: { b: 1 } }, { a: {} })).toEqual({ kind: "replaced" })
 })
 
-const setUp = (project = temporaryFolder(), { sessionID = "one", pid = process.pid } = {}) => {
+const setUp = (
+  project = temporaryFolder(),
+  { sessionID = "one", pid = process.pid, end = (): StreamLine | undefined => undefined } = {},
+) => {
   const log = createRecordedLog()
   let turn = 0
   const current = () => ({ turn, padding: "x".repeat(10_000) }) as unknown as LiveState
-  const writer = createStatefileWriter({ state: createStateFolder(project), sessionID, pid, current, log, retryMs: 10 })
+  const state = createStateFolder(project)
+  const writer = createStatefileWriter({ state, sessionID, pid, current, end, log, retryMs: 10 })
   onTestFinished(() => writer.stop(0))
   const folder = join(project, ".opencode/state/live")
   const read = (name = "one") => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"))
@@ -90,6 +99,34 @@ describe("the statefile", () => {
     await eventually("the file", () => said().includes("the statefile is written again") || undefined)
     expect(read().state.turn).toBe(2)
     expect(said()).toHaveLength(2)
+  })
+
+  test(
+    promised("live-state.B3", "of a process that was killed at work is not overwritten, another one is"),
+    async () => {
+      const folder = join(temporaryFolder(), ".opencode/state/live")
+      mkdirSync(folder, { recursive: true })
+      for (const [isIdle, expected] of [
+        [false, ["one-crashed.json", "one.json"]],
+        [true, ["one.json"]],
+      ] as const) {
+        const state = { agent: { is_idle: isIdle }, extensions: {} }
+        writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: "T0", state }))
+        const next = setUp(join(folder, "../../.."))
+        next.publish()
+        await next.writer.stop(0)
+        expect(next.files()).toEqual(expected)
+        expect(next.read()).toMatchObject({ ts: "T1" })
+        rmSync(join(folder, "one-crashed.json"), { force: true })
+      }
+    },
+  )
+
+  test(promised("live-state.B3", "says at its end that nothing is done any more"), async () => {
+    const { writer, publish, read } = setUp(undefined, { end: () => ({ event: "state.patch", ts: "END", patch: {} }) })
+    publish()
+    await writer.stop(0)
+    expect(read()).toMatchObject({ ts: "END" })
   })
 
   test(promised("live-state.B3", "of a living process is left alone: a second gets one of its own"), async () => {

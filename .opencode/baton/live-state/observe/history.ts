@@ -1,5 +1,5 @@
 import type { FoundState } from "./state-files.ts"
-import { type AgentView, at, count, type Status, text } from "./view.ts"
+import { type AgentView, at, count, isOver, type Status, text } from "./view.ts"
 
 /** One thing that was seen of an agent. Times are milliseconds since the epoch. */
 export type HistoryEvent = {
@@ -58,14 +58,14 @@ export const eventsBetween = (
   const text = textOf(after.doing)
   const began = Math.min(at, Math.max(after.since ?? at, lastAt))
   const status: HistoryEvent = { at: began, kind: after.doing.kind, ...(text === "" ? {} : { text }) }
-  const session: HistoryEvent[] = before && !isSame && after.doing.kind !== "gone" ? [{ at, kind: "session" }] : []
+  const session: HistoryEvent[] = before && !isSame && !isOver(after) ? [{ at, kind: "session" }] : []
   return [...session, ...moments, status].sort((one, other) => one.at - other.at)
 }
 
 export const toSample = ({ state }: FoundState, { doing, since, session, ...view }: AgentView): Sample => ({
   at: Date.parse(view.updatedAt) || 0,
   doing,
-  ...(since === undefined || doing.kind === "gone" ? {} : { since: Date.parse(since) || 0 }),
+  ...(since === undefined || isOver({ doing }) ? {} : { since: Date.parse(since) || 0 }),
   identity: [count(at(state, "opencode_pid")), text(state.plugin_started_at), session].join(" "),
   turns: view.turns,
   compactions: view.compactions,

@@ -5,7 +5,15 @@ import { describeError, isNotFound } from "../../host/log.ts"
 import { liveFolder, STATEFILE_ENDING } from "../statefile.ts"
 import { eventsBetween, type HistoryEvent, isStatus, MAX_EVENTS, type Sample, toSample } from "./history.ts"
 import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "./state-files.ts"
-import { type AgentView, createTaskReader, type TaskReading, type TaskSummary, taskOf, toAgentView } from "./view.ts"
+import {
+  type AgentView,
+  createTaskReader,
+  isOver,
+  type TaskReading,
+  type TaskSummary,
+  taskOf,
+  toAgentView,
+} from "./view.ts"
 
 /** One agent; the same object as long as nothing is new. */
 export type ObservedAgent = {
@@ -197,7 +205,12 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
 export const createObserver = (roots: readonly string[], report: ReportUnreadable): Observer => {
   const projects = roots.map((root, index) => observeProject(root, index, report))
   return {
-    look: async () => (await Promise.all(projects.map(({ look }) => look()))).flat(),
+    look: async () => {
+      const seen = (await Promise.all(projects.map(({ look }) => look()))).flat()
+      // A session that goes on in another process has not crashed any more.
+      const running = new Set(seen.flatMap(({ view }) => (isOver(view) ? [] : view.session)))
+      return seen.filter(({ view }) => view.doing.kind !== "crashed" || !running.has(view.session))
+    },
     settled: async () => void (await Promise.all(projects.map(({ tasks }) => tasks.settled()))),
     close: () => {
       for (const { tasks } of projects) tasks.close()

@@ -1,6 +1,6 @@
 import { styleText } from "node:util"
 import { printableLine } from "../../host/cli.ts"
-import { type AgentView, describeStatus, type Status } from "./view.ts"
+import { type AgentView, isWaiting, STATUS_LABELS, type Status, type Wait } from "./view.ts"
 
 export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
 
@@ -8,11 +8,29 @@ const SECONDS = 1_000
 const MINUTES = 60 * SECONDS
 const HOURS = 60 * MINUTES
 const SHOWN_LOG_LINES = 3
+const WAITING = "Waiting for you"
 
 const cut = (text: string, width: number): string => {
   const characters = Array.from(text)
   return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : text
 }
+
+/** Breaks a text between words, or within one that is longer than a line. */
+const wrap = (text: string, width: number): string[] => {
+  const lines = [""]
+  for (const word of printableLine(text).match(new RegExp(`\\S{1,${Math.max(width, 1)}}`, "gu")) ?? []) {
+    const last = lines.pop() ?? ""
+    const longer = last === "" ? word : `${last} ${word}`
+    if (Array.from(longer).length <= width) lines.push(longer)
+    else lines.push(last, word)
+  }
+  return lines
+}
+
+const describeWait = (wait: Wait): string =>
+  wait.kind === "permission"
+    ? [wait.title, wait.subject].filter((part) => part !== "").join(": ")
+    : [wait.header, wait.text, wait.options.join(" / ")].filter((part) => part !== "").join(" — ")
 
 /** Renders how long ago a time was: "5 s", "12 min", "3 h". */
 export const renderAge = (since: string, now: Date): string => {
@@ -24,6 +42,7 @@ export const renderAge = (since: string, now: Date): string => {
 
 const MARKS: Record<Status["kind"], { mark: string; colour: keyof Paint }> = {
   gone: { mark: "·", colour: "dim" },
+  crashed: { mark: "✗", colour: "red" },
   idle: { mark: "○", colour: "cyan" },
   busy: { mark: "●", colour: "green" },
   started: { mark: "○", colour: "dim" },
@@ -34,13 +53,19 @@ const MARKS: Record<Status["kind"], { mark: string; colour: keyof Paint }> = {
 const counted = (count: number, one: string, several: string): string[] =>
   count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
 
-const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): string[] => {
+/** The session's title, or the agent's name; with the project where the heading does not say it. */
+const labelOf = ({ title, name, project }: AgentView, withProject: boolean): string =>
+  printableLine([...(withProject ? [project] : []), title ?? name].join(" · "))
+
+type Drawing = { readonly now: Date; readonly width: number; readonly paint: Paint }
+
+const renderAgent = (view: AgentView, { now, width, paint }: Drawing, withProject: boolean): string[] => {
   const { mark, colour } = MARKS[view.doing.kind]
-  const what = printableLine(describeStatus(view.doing))
   const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
   const task = view.task ? `${view.task.id} (${printableLine(view.task.role)})` : "no task"
   const title = view.news ? ` ${printableLine(view.news.title)} [${printableLine(view.news.status)}]` : ""
   const facts = [
+    ...(view.title === undefined ? [] : [printableLine(view.name)]),
     printableLine(view.session ?? "no session"),
     ...(view.model === undefined ? [] : [printableLine(view.model)]),
     ...counted(view.turns, "turn", "turns"),
@@ -52,32 +77,30 @@ const renderAgent = (view: AgentView, now: Date, width: number, paint: Paint): s
   const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${printableLine(view.news.handoff)}`]
   const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${printableLine(message)}`)
   return [
-    paint[colour](cut(`${mark} ${printableLine(view.name)}  ${what}${since}`, width)),
+    paint[colour](cut(`${mark} ${labelOf(view, withProject)}  ${STATUS_LABELS[view.doing.kind]}${since}`, width)),
+    ...view.waits.flatMap((wait) => wrap(describeWait(wait), width - 4)).map((line) => `    ${line}`),
     cut(`    ${task}${title}`, width),
     paint.dim(cut(`    ${facts}`, width)),
     ...[...claim, ...handoff, ...log].map((line) => paint.dim(cut(line, width))),
   ]
 }
 
-/** Renders all agents by project; those that wait for the user come first, and so does their project. */
-export const renderObservation = (
-  views: readonly AgentView[],
-  { now, width, paint }: { now: Date; width: number; paint: Paint },
-): string => {
+/** Renders the agents that wait for a person, of all projects, and then the others by project. */
+export const renderObservation = (views: readonly AgentView[], drawing: Drawing): string => {
+  const { width, paint } = drawing
   if (views.length === 0)
     return "No agents. They show up here as soon as OpenCode works on something in this project.\n"
   const rank = ({ doing }: AgentView): number =>
-    ["permission", "question", "busy", "idle", "started", "gone"].indexOf(doing.kind)
+    ["permission", "question", "busy", "idle", "started", "crashed", "gone"].indexOf(doing.kind)
   const inOrder = views.toSorted((a, b) => rank(a) - rank(b))
-  const projects = [...new Set(inOrder.map(({ project }) => project))]
-  const blocks = projects.flatMap((project) => {
-    const own = inOrder.filter((view) => view.project === project)
-    return [
-      paint.bold(cut(printableLine(project), width)),
-      ...own.flatMap((view) => renderAgent(view, now, width, paint)),
-      "",
-    ]
-  })
+  const groupOf = (view: AgentView): string | undefined => (isWaiting(view) ? undefined : view.project)
+  const blocks = [...new Set(inOrder.map(groupOf))].flatMap((group) => [
+    paint.bold(cut(group === undefined ? WAITING : printableLine(group), width)),
+    ...inOrder
+      .filter((view) => groupOf(view) === group)
+      .flatMap((view) => renderAgent(view, drawing, group === undefined)),
+    "",
+  ])
   return `${blocks.join("\n")}\n`
 }
 

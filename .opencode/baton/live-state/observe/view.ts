@@ -6,6 +6,7 @@ import { createLedger } from "../../ledger/client.ts"
 import { parseHandoffTitle, parseNextStep, splitHandoffs } from "../../ledger/description.ts"
 import type { LedgerTask } from "../../ledger/ledger.ts"
 import { isObject } from "../protocol.ts"
+import { isCutOff } from "../statefile.ts"
 import type { FoundState } from "./state-files.ts"
 
 /** A task as the ledger has it. */
@@ -76,18 +77,21 @@ export const renderHandoff = (section: string): string | undefined => {
 }
 
 export type Status =
-  | { readonly kind: "gone" | "idle" | "busy" | "started" }
+  | { readonly kind: "gone" | "crashed" | "idle" | "busy" | "started" }
   | { readonly kind: "permission" | "question"; readonly text: string }
 
 /** A request that waits for a person. */
 export type Wait =
-  | { readonly kind: "permission"; readonly title: string; readonly type: string }
+  /** `subject`: the command, path or address. */
+  | { readonly kind: "permission"; readonly title: string; readonly type: string; readonly subject: string }
   | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }
 
 export type AgentView = {
   readonly project: string
   readonly name: string
   readonly session?: string
+  /** The session's, as OpenCode shows it. */
+  readonly title?: string
   readonly pid: number
   readonly task?: { readonly id: string; readonly role: string }
   readonly news?: TaskSummary
@@ -110,10 +114,18 @@ export const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 export const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
+/** Its process has ended. */
+export const isOver = ({ doing: { kind } }: Pick<AgentView, "doing">): boolean => kind === "gone" || kind === "crashed"
+
+/** Waits for a person. */
+export const isWaiting = ({ doing: { kind } }: AgentView): boolean => kind === "permission" || kind === "question"
+
 const doingOf = ({ state, alive }: FoundState): Status => {
-  if (!alive) return { kind: "gone" }
-  const permission = text(at(state, "tui_focus", "details", "title"))
-  if (at(state, "tui_focus", "ty") === "permission") return { kind: "permission", text: permission ?? "" }
+  if (!alive) return { kind: isCutOff(state) ? "crashed" : "gone" }
+  if (at(state, "tui_focus", "ty") === "permission") {
+    const words = [at(state, "tui_focus", "details", "title"), at(state, "extensions", "permission_subject")]
+    return { kind: "permission", text: words.flatMap((word) => text(word) ?? []).join(": ") }
+  }
   const question = text(at(state, "pendingQuestion", "text")) ?? text(at(state, "pendingQuestion", "header"))
   if (isObject(at(state, "pendingQuestion"))) return { kind: "question", text: question ?? "" }
   const isIdle = at(state, "agent", "is_idle")
@@ -134,7 +146,7 @@ const BEGINNINGS: Readonly<Record<string, string>> = {
 }
 
 const sinceOf = ({ state, ts }: FoundState, { kind }: Status): string | undefined => {
-  if (kind === "gone") return ts
+  if (kind === "gone" || kind === "crashed") return ts
   const step = text(at(state, "agent", "last_step", "event_type"))
   const began =
     step !== undefined && BEGINNINGS[step] === kind ? text(at(state, "agent", "last_step", "at")) : undefined
@@ -148,7 +160,12 @@ const waitsOf = ({ state, alive }: FoundState): Wait[] => {
   const options = at(question, "options")
   const waits: Wait[] = []
   if (permission !== undefined)
-    waits.push({ kind: "permission", title: part(permission, "title"), type: part(permission, "type") })
+    waits.push({
+      kind: "permission",
+      title: part(permission, "title"),
+      type: part(permission, "type"),
+      subject: part(state.extensions, "permission_subject"),
+    })
   if (isObject(question))
     waits.push({
       kind: "question",
@@ -163,6 +180,8 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
   const { state } = found
   const task = taskOf(found)
   const session = text(state.root_opencode_session_id)
+  const title = text(at(state, "extensions", "title"))
+  const turns = at(state, "extensions", "turns") ?? at(state, "agent", "turn_count")
   const doing = doingOf(found)
   const since = sinceOf(found, doing)
   const tokens = at(state, "extensions", "context_tokens")
@@ -171,13 +190,14 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
     project,
     name: text(state.c2c_alias) ?? String(state.c2c_session_id),
     ...(session === undefined ? {} : { session }),
+    ...(title === undefined ? {} : { title }),
     ...(task ? { task } : {}),
     ...(news ? { news } : {}),
     pid: Number(state.opencode_pid),
     doing,
     ...(since === undefined ? {} : { since }),
     waits: waitsOf(found),
-    turns: count(at(state, "agent", "turn_count")),
+    turns: count(turns),
     compactions: count(at(state, "extensions", "compactions")),
     handoffs: count(at(state, "extensions", "handoffs")),
     ...(typeof tokens === "number" ? { contextTokens: tokens } : {}),
@@ -189,6 +209,7 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
 /** web/page/words.js repeats them for the browser. */
 export const STATUS_LABELS: Readonly<Record<Status["kind"], string>> = {
   gone: "gone",
+  crashed: "crashed",
   idle: "idle",
   busy: "busy",
   started: "started",
@@ -199,16 +220,17 @@ export const STATUS_LABELS: Readonly<Record<Status["kind"], string>> = {
 export const describeStatus = (doing: Status): string =>
   "text" in doing && doing.text !== "" ? `${STATUS_LABELS[doing.kind]}: ${doing.text}` : STATUS_LABELS[doing.kind]
 
-/** Renders one agent in one line: running or gone, last change, session, task, kind of work. */
+/** Renders one agent in one line: running, gone or crashed, last change, session, task, kind of work. */
 export const renderState = (found: FoundState): string => {
   const { ts, state, alive } = found
   const task = taskOf(found)
+  const doing = doingOf(found)
   return [
-    alive ? "alive" : "gone ",
+    (alive ? "alive" : doing.kind).padEnd(7),
     localMinute(ts),
     String(state.c2c_session_id),
     text(state.root_opencode_session_id) ?? "no session",
     ...(task ? [task.id] : []),
-    ...(alive ? [describeStatus(doingOf(found))] : []),
+    ...(alive ? [describeStatus(doing)] : []),
   ].join("  ")
 }

@@ -1,18 +1,16 @@
 import { createRow, drawn, drawnLayer, element, setText } from "./row.js"
 import { axisMinutes, drawTimeline, fittingSpan, HEIGHT } from "./timeline.js"
-import { clock, duration, isWaiting, searchText, titleText } from "./words.js"
+import { clock, countsText, duration, isOver, isWaiting, searchText, titleText } from "./words.js"
 
 /** @import { HistoryEvent } from "../../observe/history.ts" */
 /** @import { PageAgent, PageMessage } from "../live.ts" */
-/** @typedef {"waiting" | "busy" | "idle" | "gone"} Group */
 
 const TICK_MS = 1_000
 /** Three of the observer's beats; a connection may be lost without a word. */
 const SILENCE_MS = 16_000
 const REOPEN_MS = 2_000
 const REFUSED = "The observer tells this page nothing: open the address that it printed, with all that is behind the #."
-/** @type {readonly Group[]} */
-const GROUPS = ["waiting", "busy", "idle", "gone"]
+const WAITING = "Waiting for you"
 
 /** @param {string} id @returns {HTMLElement} */
 const byID = (id) => {
@@ -28,8 +26,6 @@ const agents = new Map()
 const rows = new Map()
 /** @type {Map<string, { section: HTMLElement; list: HTMLElement }>} */
 const sections = new Map()
-/** @type {Group | undefined} */
-let chosenGroup
 /** The observer's clock is ahead of this one by so much. */
 let clockOffset = 0
 let isLive = false
@@ -40,22 +36,17 @@ let isFrameDue = false
 
 const now = () => (isLive ? Date.now() + clockOffset : heardAt)
 
-/** @param {PageAgent} agent @returns {Group} */
-const groupOf = (agent) => {
-  const { kind } = agent.doing
-  return isWaiting(agent) ? "waiting" : kind === "gone" || kind === "busy" ? kind : "idle"
-}
-
-/** Agents that wait stand first, those that are gone last; in between none moves when work begins and ends. @param {PageAgent} agent */
-const rank = (agent) => (isWaiting(agent) ? 0 : agent.doing.kind === "gone" ? 2 : 1)
+/** Agents that wait stand first, those that are over last; in between none moves when work begins and ends. @param {PageAgent} agent */
+const rank = (agent) => (isWaiting(agent) ? 0 : isOver(agent) ? 2 : 1)
 const names = new Intl.Collator("en", { numeric: true })
 
 const shownAgents = () => {
   const words = filterInput.value.trim().toLowerCase().split(/\s+/)
   return [...agents.values()]
-    .filter((agent) => chosenGroup === undefined || groupOf(agent) === chosenGroup)
     .filter((agent) => words.every((word) => searchText(agent).includes(word)))
-    .sort((a, b) => rank(a) - rank(b) || names.compare(a.name, b.name) || (a.key < b.key ? -1 : 1))
+    .sort(
+      (a, b) => rank(a) - rank(b) || names.compare(a.title ?? a.name, b.title ?? b.name) || (a.key < b.key ? -1 : 1),
+    )
 }
 
 /** Puts nodes in order and touches only those that stand elsewhere. @param {Element} parent @param {readonly Element[]} nodes */
@@ -97,30 +88,17 @@ const tick = () => {
   setText(byID("lost"), `The connection to the observer is lost. ${what}`)
 }
 
-/** @param {Group} group */
-const countButton = (group) => {
-  const button = element("button", { type: "button", "data-group": group }, element("b", {}), ` ${group}`)
-  button.addEventListener("click", () => {
-    chosenGroup = chosenGroup === group ? undefined : group
-    render()
-  })
-  byID("counts").append(button)
-  return { group, button }
-}
-const countButtons = GROUPS.map(countButton)
-
 const render = () => {
   isFrameDue = false
   const shown = shownAgents()
-  // Sorted by who waits, so a project with an agent that waits comes first.
-  const byProject = Map.groupBy(shown, ({ project }) => project)
-  for (const [project, list] of byProject) {
-    const known = sections.get(project) ?? {
+  const groups = Map.groupBy(shown, (agent) => (isWaiting(agent) ? WAITING : agent.project))
+  for (const [heading, list] of groups) {
+    const known = sections.get(heading) ?? {
       section: element("section", { class: "project" }),
       list: element("ul", { class: "rows" }),
     }
-    if (!sections.has(project)) known.section.append(element("h2", {}, project), known.list)
-    sections.set(project, known)
+    if (!sections.has(heading)) known.section.append(element("h2", {}, heading), known.list)
+    sections.set(heading, known)
     arrange(
       known.list,
       list.flatMap(({ key }) => rows.get(key)?.element ?? []),
@@ -128,14 +106,9 @@ const render = () => {
   }
   arrange(
     byID("projects"),
-    [...byProject.keys()].flatMap((project) => sections.get(project)?.section ?? []),
+    [...groups.keys()].flatMap((heading) => sections.get(heading)?.section ?? []),
   )
-  for (const { group, button } of countButtons) {
-    const count = [...agents.values()].filter((agent) => groupOf(agent) === group).length
-    button.setAttribute("aria-pressed", String(chosenGroup === group))
-    button.dataset.count = String(count)
-    if (button.firstElementChild) setText(button.firstElementChild, String(count))
-  }
+  setText(byID("counts"), countsText([...agents.values()]))
   byID("empty").hidden = !hasAnswer || agents.size > 0
   byID("none").hidden = agents.size === 0 || shown.length > 0
   byID("axis").hidden = shown.length === 0
@@ -173,7 +146,7 @@ const receive = ({ now, keys, agents: changed }) => {
   document.title = titleText([...agents.values()])
   // Only requests for a person are said aloud.
   if (hasAnswer && fresh.length > 0)
-    setText(byID("announcer"), `${fresh.map(({ name }) => name).join(", ")} waits for you`)
+    setText(byID("announcer"), `${fresh.map(({ title, name }) => title ?? name).join(", ")} waits for you`)
   hasAnswer = true
   setLive(true)
   renderSoon()
@@ -239,36 +212,6 @@ const fillLegend = () => {
   }
 }
 
-/** @param {string} selector @param {1 | -1} step */
-const moveFocus = (selector, step) => {
-  const targets = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(selector)])
-  const here = targets.indexOf(/** @type {HTMLElement} */ (document.activeElement))
-  const next = here < 0 ? (step > 0 ? 0 : targets.length - 1) : (here + step + targets.length) % targets.length
-  targets[next]?.focus()
-  targets[next]?.closest(".row")?.scrollIntoView({ block: "nearest" })
-}
-
-/** @type {Record<string, () => void>} */
-const KEYS = {
-  j: () => moveFocus(".row .name", 1),
-  k: () => moveFocus(".row .name", -1),
-  w: () => moveFocus('.row:is([data-doing="permission"], [data-doing="question"]) .name', 1),
-  "/": () => filterInput.focus(),
-}
-
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return
-  if (event.key === "Escape") {
-    filterInput.value = ""
-    chosenGroup = undefined
-    filterInput.blur()
-    return render()
-  }
-  const action = document.activeElement === filterInput ? undefined : KEYS[event.key]
-  if (!action) return
-  event.preventDefault()
-  action()
-})
 filterInput.addEventListener("input", render)
 fillLegend()
 setInterval(tick, TICK_MS)

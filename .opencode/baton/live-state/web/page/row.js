@@ -1,5 +1,5 @@
 import { axisMinutes, drawTimeline, HEIGHT, LAYERS, summariseTimeline } from "./timeline.js"
-import { clock, duration, eventText, factTexts, STATUS, statusText } from "./words.js"
+import { clock, duration, eventText, factTexts, isWaiting, STATUS, statusText } from "./words.js"
 
 /** @import { PageAgent } from "../live.ts" */
 /** @typedef {{ now: number; span: { minutes: number; step: number } }} View */
@@ -53,16 +53,14 @@ export const setText = (node, text) => {
 
 /** @param {PageAgent["waits"][number]} wait */
 const waitPanel = (wait) => {
-  const isQuestion = wait.kind === "question"
-  const [heading, text] = isQuestion
-    ? [wait.header, wait.text]
-    : ["Permission", wait.type === "" || wait.type === wait.title ? wait.title : `${wait.title} (${wait.type})`]
-  const options = (isQuestion ? wait.options : []).map((option) => element("li", {}, option))
+  const [heading, text] = wait.kind === "question" ? [wait.header, wait.text] : ["Permission", wait.title]
+  const options = wait.kind === "question" ? wait.options : []
   return element(
     "div",
     { class: "wait", "data-kind": wait.kind },
     element("p", {}, heading !== "" && element("strong", {}, `${heading}: `), text),
-    options.length > 0 && element("ul", { class: "options", "aria-label": "Options" }, ...options),
+    wait.kind === "permission" && wait.subject !== "" && element("code", {}, wait.subject),
+    options.length > 0 && element("ul", { class: "options" }, ...options.map((option) => element("li", {}, option))),
     element("p", { class: "hint" }, "Answer it in OpenCode."),
   )
 }
@@ -92,14 +90,13 @@ const logSection = (title, lines, instead) =>
   )
 
 /** @param {PageAgent} agent */
-const details = (agent) => {
-  const { session, model, pid, news, history } = agent
+const details = ({ name, session, model, pid, task, news, history }) => {
   /** @type {[string, string | undefined][]} */
   const facts = [
-    ["Session", session ?? "none yet"],
-    ["Model", model ?? "not known yet"],
-    ["Process", Number.isFinite(pid) ? String(pid) : "unknown"],
-    ["Counted", factTexts(agent).join(" · ") || "nothing yet"],
+    ["Agent", name],
+    ["Session", session],
+    ["Model", model],
+    ["Process", String(pid)],
     ["Claimed by", news?.claim],
     ["Last handoff", news?.handoff],
   ]
@@ -108,11 +105,10 @@ const details = (agent) => {
   )
   const log = (news?.log ?? []).map(({ createdAt, message }) => logLine(Date.parse(createdAt), message))
   const seen = history.slice(-SHOWN_EVENTS).map((event) => logLine(event.at, eventText(event)))
-  const unrecorded = agent.task ? "Nothing is recorded yet." : "Without a task nothing is recorded."
   return [
     element("dl", {}, ...terms),
-    logSection("Ledger", log.reverse(), unrecorded),
-    logSection("Seen", seen.reverse(), ""),
+    logSection("Task's log", log.reverse(), task ? "Nothing is recorded yet." : "Without a task nothing is recorded."),
+    logSection("What happened", seen.reverse(), ""),
   ]
 }
 
@@ -128,6 +124,7 @@ export const createRow = (key) => {
     name,
   )
   const status = element("p", { class: "doing" })
+  const place = element("p", { class: "place" })
   const label = drawn("title")
   const grid = drawn("path", { class: "grid" })
   const layers = LAYERS.map((layer) => /** @type {const} */ ([layer, drawnLayer(layer)]))
@@ -138,7 +135,7 @@ export const createRow = (key) => {
   const latest = element("p", { class: "latest" })
   const facts = element("p", { class: "facts" })
   const more = element("div", { class: "more", id, hidden: "" })
-  const who = element("div", { class: "who" }, element("h3", {}, toggle), status)
+  const who = element("div", { class: "who" }, element("h3", {}, toggle), status, place)
   const what = element("div", { class: "what" }, svg, waits, task, latest)
   const row = element("li", { class: "row" }, who, what, facts, more)
 
@@ -153,16 +150,8 @@ export const createRow = (key) => {
     draw()
   }).observe(svg)
 
-  // The browser leaves out rows that are far from the window; they are filled when they come near.
-  let isSkipped = false
-  row.addEventListener("contentvisibilityautostatechange", (event) => {
-    isSkipped = "skipped" in event && event.skipped === true
-    show()
-    draw()
-  })
-
   const draw = () => {
-    if (!agent || !view || isSkipped) return
+    if (!agent || !view) return
     const { now, span } = view
     setText(status, statusText(agent, now))
     if (width === 0) return
@@ -196,11 +185,13 @@ export const createRow = (key) => {
   })
 
   const show = () => {
-    if (!agent || isSkipped) return
-    const { doing, name: shownName, waits: requests, task: ownTask, news } = agent
+    if (!agent) return
+    const { doing, waits: requests, task: ownTask, news } = agent
     const [shown, counted] = [agent, factTexts(agent)]
     setText(mark, STATUS[doing.kind].mark)
-    setText(name, shownName)
+    setText(name, agent.title ?? agent.name)
+    // Agents that wait stand apart from their project.
+    setText(place, isWaiting(agent) ? agent.project : "")
     renew(waits, requests, () => requests.map(waitPanel))
     renew(task, [ownTask, news?.title, news?.status], () => taskLine(shown))
     setText(latest, news?.log.at(-1)?.message ?? news?.handoff ?? "")

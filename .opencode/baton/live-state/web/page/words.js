@@ -21,15 +21,20 @@ export const STATUS = {
   idle: { mark: "○", word: "idle" },
   started: { mark: "◌", word: "started" },
   gone: { mark: "×", word: "gone" },
+  crashed: { mark: "✗", word: "crashed" },
 }
 
 /** @param {PageAgent} agent */
 export const isWaiting = ({ doing: { kind } }) => kind === "permission" || kind === "question"
 
+/** Its process has ended. @param {PageAgent} agent */
+export const isOver = ({ doing: { kind } }) => kind === "gone" || kind === "crashed"
+
 /** @param {PageAgent} agent @param {number} now */
-export const statusText = ({ doing, since, updatedAt }, now) => {
-  if (doing.kind === "gone") return `gone, last heard of ${duration(now - Date.parse(updatedAt))} ago`
+export const statusText = (agent, now) => {
+  const { doing, since, updatedAt } = agent
   const { word } = STATUS[doing.kind]
+  if (isOver(agent)) return `${word}, last heard of ${duration(now - Date.parse(updatedAt))} ago`
   return since === undefined ? word : `${word} · ${duration(now - Date.parse(since))}`
 }
 
@@ -55,6 +60,7 @@ const EVENTS = {
   idle: STATUS.idle.word,
   started: STATUS.started.word,
   gone: STATUS.gone.word,
+  crashed: STATUS.crashed.word,
   turn: "turn ended",
   compaction: "compacted",
   handoff: "handed over",
@@ -69,23 +75,18 @@ export const eventText = ({ kind, text, count }) => {
 
 /** Everything that the filter looks in, in lower case. @param {PageAgent} agent */
 export const searchText = (agent) => {
-  const { name, project, session, task, news, model, waits, doing } = agent
-  const asked = waits.map((wait) => (wait.kind === "question" ? `${wait.header} ${wait.text}` : wait.title))
-  return [
-    name,
-    project,
-    session,
-    task?.id,
-    task?.role,
-    news?.title,
-    news?.status,
-    model,
-    STATUS[doing.kind].word,
-    ...asked,
-  ]
-    .join(" ")
-    .toLowerCase()
+  const { name, title, project, session, task, news, model, doing } = agent
+  const asked = "text" in doing ? ["waiting", doing.text] : []
+  const words = [name, title, project, session, task?.id, task?.role, news?.title, news?.status, model]
+  return [...words, STATUS[doing.kind].word, ...asked].join(" ").toLowerCase()
 }
+
+/** How many do what, those that wait first. @param {readonly PageAgent[]} agents */
+export const countsText = (agents) =>
+  ["waiting", "busy", "idle", "started", "crashed", "gone"]
+    .map((what) => [agents.filter((agent) => (isWaiting(agent) ? "waiting" : agent.doing.kind) === what).length, what])
+    .flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`))
+    .join(" · ")
 
 /** @param {readonly PageAgent[]} agents */
 export const titleText = (agents) => {
