@@ -15,7 +15,7 @@ const SCENES = {
     height: 560,
     ready: async (page) => {
       await page.locator('.row[data-doing="busy"]').waitFor()
-      await page.getByRole("button", { name: "opencode-my-project" }).click()
+      await page.locator(".row .name").click()
       await page.getByText("Compaction 2:").waitFor()
     },
   },

@@ -16,7 +16,7 @@ const count = (value: unknown): number =>
 const shortened = (value: string): string =>
   value.length > TEXT_CHARACTERS ? `${value.slice(0, TEXT_CHARACTERS - 1)}…` : value
 
-/** What it is about: 1.18.33 has the whole command; patterns are its parts, or the path or address. */
+/** The command of a permission (whole on 1.18.33, else its parts), or the path or address. */
 const subjectOf = (properties: unknown): string => {
   const command = text(field(properties, "metadata", "command"))
   const patterns = field(properties, "patterns")

@@ -21,7 +21,7 @@ export type Publisher = {
   snapshot(): StreamLine
   /** The whole state after the newest line; undefined before the first. */
   current(): LiveState | undefined
-  /** The state of an agent that has ended, and so does nothing and waits for nobody. */
+  /** Ends the agent: it does nothing and waits for no answer any more. */
   end(): StreamLine | undefined
   /** The line sent when there is no other change; undefined in strict mode. */
   heartbeat(): StreamLine | undefined

@@ -17,7 +17,7 @@ export const liveFolder = (projectRoot: string): string => join(projectRoot, ".o
 
 const MAX_NAME = 100
 
-/** Whether Baton's own statefile shows an agent at work: so it is left by a process that was killed or crashed. */
+/** Tells a state of Baton's own that shows work: a process leaves it so when it is killed or crashes. */
 export const isCutOff = (state: unknown): boolean =>
   isObject(state) && isObject(state.extensions) && isObject(state.agent) && state.agent.is_idle === false
 
@@ -51,7 +51,7 @@ type StatefileDeps = {
   readonly retryMs?: number
 }
 
-/** Whether the process that wrote a state ended in the middle of work: an orderly end says that nothing is done any more. */
+/** Reads the state of a process that has ended: an orderly end would say that nothing is done any more. */
 const isCrashed = (path: string, log: Log): boolean => {
   try {
     const { state } = JSON.parse(readOwnTextSync(path))

@@ -36,7 +36,7 @@ await take()
 const result = { paint: [], key: [], longest: [] }
 for (let window = 0; window < Number(windows); window++) {
   for (let key = 0; key < 5; key++) {
-    await page.keyboard.press(key % 2 === 0 ? "j" : "k")
+    await page.keyboard.press(key % 2 === 0 ? "Tab" : "Shift+Tab")
     await page.waitForTimeout(Number(windowMs) / 5)
   }
   const { paint, key, tasks } = await take()

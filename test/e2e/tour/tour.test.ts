@@ -157,14 +157,14 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
 
   test(promised("tour.A8", "baton observe shows the new session at work, with its task and the newest records"), () => {
     const terminal = stripVTControlCharacters(seen.observed.terminal)
-    expect(terminal).toMatch(/● opencode-my-project {2}busy/)
+    expect(terminal).toMatch(/● .+ {2}busy, \d/)
     expect(terminal).toContain(`${seen.taskID} (worker) ${TASK.title}`)
     expect(terminal).toContain(seen.handedTo)
     expect(seen.observed.webExit).toBe(0)
   })
 
   test.skipIf(!hasChromium)(promised("tour.A8", "its page shows the same in a browser"), () => {
-    for (const part of ["opencode-my-project", seen.taskID, TASK.title, `Handoff to ${seen.handedTo}`])
+    for (const part of ["my-project", seen.taskID, TASK.title, `Handoff to ${seen.handedTo}`])
       expect(seen.observed.page).toContain(part)
   })
 
