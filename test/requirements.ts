@@ -201,6 +201,7 @@ export const REQUIREMENTS = {
   "cli.A1":
     "baton's commands follow one rule for folders that are no project, unknown options and commands, and times, and say their version.",
   "cli.A2": 'eval "$(baton env)" puts baton and prog on PATH.',
+  "cli.A3": "All of baton's commands name the fields of their JSON in one style, and put no escape codes into a file.",
 
   "tour.A1": "The installation adds files, changes none, and ends with what comes next.",
   "tour.A2": "doctor finds nothing to mend, before the first session and after all the work.",

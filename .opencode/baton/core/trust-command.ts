@@ -1,9 +1,8 @@
 /** `baton trust`. Exits with 0 when it is trusted, with 1 when it cannot be, with 2 for a wrong command line. */
 import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, print, runCommand } from "../host/cli.ts"
-import { nearestProject } from "../host/project.ts"
+import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { findForeign, findTracked, listAside, MARK, makeState, markState, stateRoot } from "../host/state-mark.ts"
 import { sealRecords } from "../ledger/outbox-seal.ts"
 
@@ -22,10 +21,9 @@ const parse = (args: readonly string[], here: string): Request => {
     options: { from: { type: "string" }, here: { type: "boolean", default: false } },
   })
   const [what, directory, ...rest] = positionals
-  if (what !== "state") throw new Error(`expected state, received '${what ?? ""}'`)
+  if (what !== "state") throw new Error(`expected state or writer, received '${what ?? ""}'`)
   if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
-  const root = directory === undefined ? nearestProject(here) : resolve(here, directory)
-  return { root, from: values.from, here: values.here }
+  return { root: chooseProject(directory, here), from: values.from, here: values.here }
 }
 
 /** Moves what the other folder lacks; never what is neither a file nor a folder. @returns what stays behind */

@@ -62,12 +62,18 @@ export const localMinute = (iso: string): string => {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`
 }
 
-/** The words for the user; Node's own of an unknown option speak of its parser. */
+/** The words for the user; Node's own speak of its parser. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return describeError(error)
-  const [, option] =
-    errorCode(error) === "ERR_PARSE_ARGS_UNKNOWN_OPTION" ? (/'(-[^']*)'/.exec(error.message) ?? []) : []
-  return option === undefined ? error.message : `unknown option ${option}`
+  const [, option] = /'(-[^' ]*)[^']*'/.exec(error.message) ?? []
+  switch (option === undefined ? "" : errorCode(error)) {
+    case "ERR_PARSE_ARGS_UNKNOWN_OPTION":
+      return `unknown option ${option}`
+    case "ERR_PARSE_ARGS_INVALID_OPTION_VALUE":
+      return error.message.includes("does not take") ? `${option} takes no value` : `${option} needs a value`
+    default:
+      return error.message
+  }
 }
 
 type Command<Request> = {

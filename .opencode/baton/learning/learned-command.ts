@@ -101,7 +101,7 @@ const reportLearnings = (
   })
 }
 
-const day = (at: string | undefined): string => at?.slice(0, 10) ?? "never"
+const day = (at: string | undefined): string => (at === undefined ? "never" : localMinute(at).slice(0, 10))
 
 const renderLine = ({ id, type, sentence, status, origin, used }: ReportedLearning): string => {
   const said = `${origin.times}× since ${day(origin.sources[0]?.at)}`

@@ -1,9 +1,7 @@
 /** `baton trust writer`. Exits with 0, with 1 when there is no writer to allow, with 2 for a wrong command line. */
-import { resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { complain, print, runCommand } from "../host/cli.ts"
+import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { createConsent } from "../host/consent.ts"
-import { nearestProject } from "../host/project.ts"
 import { readSettings, SETTINGS_FILE } from "../host/settings.ts"
 
 const FAILED_EXIT_CODE = 1
@@ -13,7 +11,7 @@ const parse = (args: readonly string[], here: string) => {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options })
   const [directory, ...rest] = positionals
   if (rest.length > 0) throw new Error(`expected one project folder, received ${positionals.length}`)
-  return { revoke: values.revoke, root: directory === undefined ? nearestProject(here) : resolve(here, directory) }
+  return { revoke: values.revoke, root: chooseProject(directory, here) }
 }
 
 const run = async ({ revoke, root }: ReturnType<typeof parse>): Promise<number> => {

@@ -68,6 +68,16 @@ describe("no command prints what a terminal would act on", () => {
       expect(JSON.stringify(JSON.parse(stdout))).toContain("evil.example")
   })
 
+  test.each(["handoffs", "learned", "outbox", "passes", "observe", "state", "doctor"])(
+    promised("cli.A3", "baton %s --json names its fields as the other commands do"),
+    async (name) => {
+      const { baton } = await setUp()
+      const { stdout } = baton(name, "--json")
+      const keys = [...stdout.matchAll(/^ *"([^"]+)": /gm)].map(([, key]) => key)
+      expect(keys.filter((key) => !/^[a-z]+(?:[A-Z]+[a-z]*)*$/.test(key ?? ""))).toEqual([])
+    },
+  )
+
   test(
     promised("trust.B1", "the embedded prog prints texts as they are to a program, and not to a terminal"),
     async () => {

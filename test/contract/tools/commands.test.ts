@@ -8,20 +8,22 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const LISTS = ["handoffs", "learned", "observe", "outbox", "passes", "state"]
+const COMMANDS = [...LISTS.map((name) => [name]), ["trust", "state"], ["trust", "writer"]]
 
 const createProject = shareBundle()
 
 describe("baton's commands", () => {
-  test.each(LISTS)(promised("cli.A1", "%s refuses a folder that is not there, and one that is no project"), (name) => {
+  test.each(COMMANDS)(promised("cli.A1", "%s %s refuses a folder that is not there or no project"), (name, ...what) => {
     const { project, baton, options } = createProject(NEWEST)
-    const missing = baton(name, "./nowhere")
+    const missing = baton(name, ...what, "./nowhere")
     expect([missing.status, missing.stdout]).toEqual([2, ""])
     expect(missing.stderr).toContain("nowhere")
     const elsewhere = temporaryFolder()
     const launcher = join(project, ".opencode/baton/bin/baton")
-    const refused = spawnSync(launcher, [name], { ...options, cwd: elsewhere })
+    const refused = spawnSync(launcher, [name, ...what], { ...options, cwd: elsewhere })
     expect([refused.status, refused.stdout]).toEqual([2, ""])
     expect(refused.stderr).toContain(`there is no Baton project in '${elsewhere}': expected a folder with .opencode`)
+    if (name === "observe") expect(baton(name, "--port").stderr).toContain("observe: --port needs a value\n")
     const unknown = baton(name, "--bogus")
     expect([unknown.status, unknown.stderr]).toEqual([
       2,
@@ -60,6 +62,7 @@ describe("baton's commands", () => {
       2,
       "baton: unknown command: pases; did you mean passes?\nTry: baton --help\n",
     ])
+    expect(baton("dcotor").stderr).toContain("did you mean doctor?")
     expect(baton("foo").stderr).toBe("baton: unknown command: foo\nTry: baton --help\n")
   })
 

@@ -110,13 +110,20 @@ const renderPass = (pass: AuditedPass): string => {
   ].join("  ")
 }
 
+/** A pass as `--json` prints it: with names as those of the other commands, not of the audit's lines. */
+const toReported = ({ pass_over_id: id, ...pass }: AuditedPass): Record<string, unknown> => {
+  const named = (key: string): string =>
+    key.replace(/_id$/, "ID").replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+  return { id, ...Object.fromEntries(Object.entries(pass).map(([key, value]) => [named(key), value])) }
+}
+
 const FAILED_EXIT_CODE = 1
 
 const say = (text: string): void => complain(`passes: ${text}`)
 
 const list = async (root: string, { filter, json }: Extract<PassesRequest, { kind: "list" }>): Promise<boolean> => {
   const { passes, unreadable } = await queryAudit(root, filter)
-  if (json) printJSON(passes)
+  if (json) printJSON(passes.map(toReported))
   else print(passes.length === 0 ? "No passes" : passes.map(renderPass).join("\n"))
   for (const { path, lines } of unreadable) say(`${lines} line${lines === 1 ? "" : "s"} of ${path} could not be read`)
   return unreadable.length === 0
