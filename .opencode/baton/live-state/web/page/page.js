@@ -207,7 +207,10 @@ const fillLegend = () => {
     const [at, width] = isMark ? [8, 16] : [0, 24]
     const paths = Object.entries(drawTimeline([{ at, kind }], { from: 0, to: width, width }))
     const shapes = paths.flatMap(([layer, d]) => (d === "" ? [] : drawnLayer(layer, d)))
-    const svg = drawn("svg", { width: String(width), height: String(HEIGHT), "aria-hidden": "true" }, ...shapes)
+    // Marks stand above and below the bars; beside a word they stand in its middle.
+    const top = kind === "turn" ? 12 : isMark ? -11 : 0
+    const frame = { viewBox: `0 ${top} ${width} ${HEIGHT}`, width: String(width), height: String(HEIGHT) }
+    const svg = drawn("svg", { ...frame, "aria-hidden": "true" }, ...shapes)
     byID("legend").prepend(element("span", {}, svg, word))
   }
 }
