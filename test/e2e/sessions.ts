@@ -75,9 +75,9 @@ export const handOver = async (task: Pick<SharedTask, "client" | "model">, id: s
   return handedOverTo(task)
 }
 
-/** The state in the folder's one statefile; undefined until there is one. */
+/** The state in the folder's one statefile, besides that of a process that crashed; undefined until there is one. */
 export const liveState = (directory: string) => {
-  const [name] = liveFiles(directory)
+  const name = liveFiles(directory).find((each) => !each.endsWith("-crashed.json"))
   return name === undefined ? undefined : JSON.parse(readFileSync(join(liveFolder(directory), name), "utf8")).state
 }
 
