@@ -19,7 +19,7 @@ export {
   startScriptedModel,
 } from "./model/scripted-model.ts"
 export { deadline } from "./opencode/deadline.ts"
-export { casesOf, endsOf, IS_NIGHT, NEWEST_OR_ALL } from "./opencode/ends.ts"
+export { casesOf, endsOf, IS_NIGHT, NEWEST_OR_ALL, testsOnce } from "./opencode/ends.ts"
 export { BOTH_ENDS, canToolsAsk, NEWEST, type OpenCodeBinary, REPOSITORY } from "./opencode/opencode-binary.ts"
 export { type RunResult, runOpenCode } from "./opencode/opencode-run.ts"
 export { eventually, startServer, type TestServer } from "./opencode/opencode-server.ts"

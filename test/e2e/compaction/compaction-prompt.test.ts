@@ -12,8 +12,10 @@ import {
   occurrences,
   openSharedTask,
   openTaskProject,
+  type Script,
   type SharedTask,
   TASK,
+  testsOnce,
 } from "../../support/index.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { compactionsOf, compactsOnDemand, lastTurn, runWell, turnsOf, withoutPlugins } from "../sessions.ts"
@@ -26,6 +28,7 @@ export const Probe = async ({ directory }) => ({
 `
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised(["compaction.C3", "compaction.C5"], "block, prior summary and facts are there once"), async () => {
     const todos = [{ id: "1", content: "Write the CRLF test", status: "pending", priority: "high" }]
     const steps: ((directory: string) => ModelReply)[] = [
@@ -38,10 +41,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       () => COMPACTING_STEP,
     ]
     let step = 0
-    const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => {
+    const script: Script = ({ kind, index }) => {
       if (kind === "compaction") return { text: `PRIOR-SUMMARY-${index} is kept in full.` }
       return steps[step++]?.(task.project.directory) ?? { text: "Finished." }
-    })
+    }
+    const task: SharedTask = await openSharedTask(binary, script, { config: { snapshot: true } })
     task.project.write(".opencode/plugins/z-probe.ts", HOOK_PROBE)
     await task.say(task.message)
     const [first = "", second = ""] = compactionsOf(task)
@@ -93,7 +97,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(afterwards).toMatch(/cut to \d+ of \d+ characters/)
   })
 
-  test(promised(["task.B2", "compaction.C3"], "a session from before the bundle is found by its history"), async () => {
+  once(promised(["task.B2", "compaction.C3"], "a session from before the bundle is found by its history"), async () => {
     const task = await openSharedTask(binary, compactsOnDemand)
     const id = await withoutPlugins(task, async () => {
       const session = await task.say(`${task.message}\nCOMPACT-NOW`)

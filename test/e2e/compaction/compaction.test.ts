@@ -4,6 +4,7 @@ import {
   BOTH_ENDS,
   BRIEF,
   COMPACTING_STEP,
+  casesOf,
   eventually,
   LEDGER_WAIT_MS,
   measureRetention,
@@ -13,6 +14,7 @@ import {
   type SharedTask,
   type Summariser,
   TASK,
+  testsOnce,
 } from "../../support/index.ts"
 import {
   compact,
@@ -33,6 +35,7 @@ const expectKnown = ({ taskID }: SharedTask, conversation: string): void => {
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised(["compaction.C1", "compaction.C6", "compaction.C7"], "five leave task and ledger intact"), async () => {
     const task = await openTaskProject(binary, retentionScript(5, "faithful"))
     await runWell(task, task.message)
@@ -44,7 +47,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(description.match(/Handoff after compaction \d/g)).toEqual(["Handoff after compaction 5"])
   })
 
-  const SUMMARISERS: Summariser[] = ["careless", "foreign"]
+  const SUMMARISERS = casesOf<Summariser>(binary, ["careless", "foreign"])
   test.each(SUMMARISERS)(promised("compaction.C6", "a %s summary leaves a known task"), async (summariser) => {
     const task = await openSharedTask(binary, retentionScript(2, summariser))
     await task.say(task.message)
@@ -67,7 +70,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).toContain("Role: worker")
   })
 
-  test(promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task"), async () => {
+  once(promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task"), async () => {
     const task = await openSharedTask(binary, ({ kind, conversation }) => {
       if (kind === "compaction") return { text: "The child's summary." }
       if (conversation.includes("What did we do so far?")) return { text: "The child is finished." }

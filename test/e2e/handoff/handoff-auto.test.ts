@@ -9,6 +9,7 @@ import {
   newestWords,
   occurrences,
   openSharedTask,
+  testsOnce,
 } from "../../support/index.ts"
 
 const ASK = "the user wants such a session handed over"
@@ -24,6 +25,7 @@ const textsOf = ({ messages }: Pick<ModelRequest, "messages">): string[] =>
 const NO_REQUEST = { messages: [] }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised("handoff.F3", "the agent is asked once, at one place, and a new session goes on"), async () => {
     let steps = 0
     const script = (request: ModelRequest): ModelReply => {
@@ -67,7 +69,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(after.conversation).not.toContain(ASK)
   })
 
-  test(promised("handoff.F3", "a session without a task, and one without the setting, is asked nothing"), async () => {
+  once(promised("handoff.F3", "a session without a task, and one without the setting, is asked nothing"), async () => {
     const script = (): ModelReply => ({ text: "Noted.", promptTokens: FILLED })
     const set = await openSharedTask(binary, script)
     set.project.write(...SETTINGS)

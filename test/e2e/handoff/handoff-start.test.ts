@@ -14,6 +14,7 @@ import {
   openTaskProject,
   type SharedTask,
   startServer,
+  testsOnce,
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
 import { expectInOrder, messagesOf, turnsOf } from "../sessions.ts"
@@ -39,7 +40,8 @@ const startedIn = (task: Pick<SharedTask, "model">): string[] => {
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised("handoff.F1", "in serve, no template is quoted; a chain keeps the user's words"), async () => {
+  const once = testsOnce(binary)
+  once(promised("handoff.F1", "in serve, no template is quoted; a chain keeps the user's words"), async () => {
     const task = await openSharedTask(binary, handoffScript({ prompt: PROMPT, files: [] }))
     const first = (await task.client.session.create({ body: {} })).data?.id ?? ""
     await sendCommand(task, first, "Look at the parser")
@@ -103,7 +105,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await begunWith("Goal, as the user gave it: `Look at the parser`")
   })
 
-  test(promised("handoff.F2", "a sixth session in a row is not started without a message of the user"), async () => {
+  once(promised("handoff.F2", "a sixth session in a row is not started without a message of the user"), async () => {
     const script = (request: ModelRequest): ModelReply => {
       const last = newestWords(request)
       if (last.includes("[tool]")) return { text: "Done." }

@@ -14,6 +14,7 @@ import {
   openTaskProject,
   TASK,
   type TaskProject,
+  testsOnce,
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
 import { expectInOrder, forkSession, handOver, lastTurn, messagesOf, recordsOf, runWell } from "../sessions.ts"
@@ -36,6 +37,7 @@ const parametersOf = (request: ModelRequest | undefined, name: string): unknown 
 const CORRECTION = "Use tabs,\nnever spaces. Task: is no line here."
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised(["handoff.E1", "handoff.A2", "handoff.B3", "handoff.B4"], "in run, the draft is whole"), async () => {
     const task = withFiles(await openTaskProject(binary, handoffScript({ ...HANDED_OVER, start: true })))
     const { taskID, model } = task
@@ -139,7 +141,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await client.session.delete({ path: { id: fork } })
   })
 
-  test(promised("handoff.A1", "a user's own command keeps its name, and Baton's gets another"), async () => {
+  once(promised("handoff.A1", "a user's own command keeps its name, and Baton's gets another"), async () => {
     const task = withFiles(await openSharedTask(binary, handoffScript(HANDED_OVER)))
     task.project.write(".opencode/command/handoff.md", "---\ndescription: mine\n---\nMine: $ARGUMENTS\n")
     const commands = (await task.client.command.list()).data ?? []
@@ -155,7 +157,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await eventually("the log line", isLogged)
   })
 
-  test(promised("handoff.D2", "read_session says plainly what it cannot read, and searches"), async () => {
+  once(promised("handoff.D2", "read_session says plainly what it cannot read, and searches"), async () => {
     let input: Record<string, unknown> = {}
     const task = await openSharedTask(binary, (request) => {
       const words = newestWords(request)

@@ -10,6 +10,7 @@ import {
   BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
+  casesOf,
   endsOf,
   type ModelReply,
   NEWEST,
@@ -197,7 +198,7 @@ const PLACES: [what: string, folder: string, find: (project: TestProject, binary
 ]
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test.each(PLACES)(
+  test.each(casesOf(binary, PLACES))(
     promised(["start.A1", "compaction.C2", "compaction.C7"], "in %s the task is known and a compaction is recorded"),
     async (_what, folder, find) => {
       let step = 0

@@ -16,6 +16,7 @@ import {
   type Script,
   type SharedTask,
   type TaskProject,
+  testsOnce,
 } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
 import { compactionsOf, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
@@ -72,6 +73,7 @@ const firstRequest = async (task: Task, act: () => Promise<unknown>, words = "")
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised(["learning.E1", "learning.B1"], "in run, a correction is in the next first request"), async () => {
     const task = await openTaskProject(binary, script)
     const run = async (message: string): Promise<string> => {
@@ -132,7 +134,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(stale?.detail).toMatch(/Forgotten: .* by the agent in ses_\w+: the user said so/)
   })
 
-  test(promised("learning.E1", "switched off, requests are byte for byte those without the plugin"), async () => {
+  once(promised("learning.E1", "switched off, requests are byte for byte those without the plugin"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<string[]> => {
       const task = await openSharedTask(binary, script, { bundle })
       task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')

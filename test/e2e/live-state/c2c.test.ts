@@ -11,6 +11,7 @@ import {
   openTaskProject,
   type Script,
   startServer,
+  testsOnce,
 } from "../../support/index.ts"
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
@@ -29,6 +30,7 @@ const script: Script = (request) => {
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => {
+  const once = testsOnce(binary)
   const setUp = async (environment: Record<string, string> = {}) => {
     const task = await openTaskProject(binary, script, { config: { permission: { bash: "ask" } } })
     const { project } = task
@@ -50,7 +52,7 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
       .filter((text) => text.startsWith("<c2c "))
       .map((text) => text.split("\n")[1])
 
-  test(promised("live-state.E1", "messages reach the root once, also if OpenCode refuses or is killed"), async () => {
+  once(promised("live-state.E1", "messages reach the root once, also if OpenCode refuses or is killed"), async () => {
     const { task, project, c2c, start } = await setUp()
     addFaultPlugin(project)
     let server = await start()
@@ -127,7 +129,7 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
     expect(liveFiles(project.directory)).toEqual([])
   })
 
-  test(
+  once(
     promised(["live-state.E2", "live-state.E3"], "nothing without a supervisor, nor beside c2c's plugin"),
     async () => {
       const { project, c2c, start } = await setUp()

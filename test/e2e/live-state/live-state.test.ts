@@ -17,6 +17,7 @@ import {
   type Script,
   type SharedTask,
   startServer,
+  testsOnce,
 } from "../../support/index.ts"
 import { reduceStream } from "../../support/live-protocol.ts"
 import {
@@ -44,6 +45,7 @@ const asking =
   }
 
 describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode $version"), (binary) => {
+  const once = testsOnce(binary)
   test(promised(["live-state.A7", "live-state.B1"], "a run leaves a statefile that tells how it ended"), async () => {
     const task = await openTaskProject(binary, compactsOnce)
     await runWell(task, task.message)
@@ -144,7 +146,7 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     if (what === "talks on both streams") await task.logged("the state writer says")
   })
 
-  test(promised("live-state.A2", "it is off when the settings say so"), async () => {
+  once(promised("live-state.A2", "it is off when the settings say so"), async () => {
     const shown = (task: SharedTask) => liveFiles(task.project.directory)
     const whenShown: Script = async (request) => {
       if (request.kind === "turn") await eventually("the live state", () => shown(on).length > 0 || undefined)
@@ -186,7 +188,7 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     expect(snapshots.slice(-2)).toEqual([pending.id, undefined])
   })
 
-  test(promised("live-state.A2", "a later message's task is shown while the model thinks about it"), async () => {
+  once(promised("live-state.A2", "a later message's task is shown while the model thinks about it"), async () => {
     const OTHER = "ts-0ddba11"
     const thought = [createDeferred<void>(), createDeferred<void>()] as const
     const { client, project, taskID, message, say } = await openSharedTask(binary, async ({ conversation }) => {
@@ -210,7 +212,7 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     }
   })
 
-  test(promised(["live-state.A5", "live-state.D2"], "a folder's statefile outlives kill -9"), async () => {
+  once(promised(["live-state.A5", "live-state.D2"], "a folder's statefile outlives kill -9"), async () => {
     const done: Script = () => ({ text: "Done." })
     const [one, two] = [await openTaskProject(binary, done), await openTaskProject(binary, done)]
     const folders = [one.project.directory, two.project.directory]
@@ -241,7 +243,7 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     }
   })
 
-  test(promised("live-state.D2", "a directory whose plugins start anew has one statefile"), async () => {
+  once(promised("live-state.D2", "a directory whose plugins start anew has one statefile"), async () => {
     const { project, say, restart } = await openSharedTask(binary, () => ({ text: "Done." }))
     const shownAfter = async (text: string): Promise<void> => {
       const id = await say(text)

@@ -14,6 +14,7 @@ import {
   type OpenCodeBinary,
   type SharedTask,
   startServer,
+  testsOnce,
 } from "../../support/index.ts"
 import { passOver, returns } from "../../support/model/pass-over-script.ts"
 import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
@@ -93,7 +94,8 @@ const announcement = (task: SharedTask) =>
   eventually("the announcement", () => turnsOf(task).find((conversation) => NOTICE.test(conversation)))
 
 describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary) => {
-  test(promised(["pass-over.C4", "pass-over.A4"], "a late result is announced and not applied"), async () => {
+  const once = testsOnce(binary)
+  once(promised(["pass-over.C4", "pass-over.A4"], "a late result is announced and not applied"), async () => {
     const gate = createGate({ tool: "write", input: { filePath: "src/late.ts", content: "late\n" } })
     const task = await openPassOverSession(binary, {
       root: [passOver({ subagent: "coder", objective: "SLOW-WORK" }), DONE],
@@ -138,7 +140,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(sources(task.project)).toEqual(["a.ts"])
   })
 
-  test(promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return is waited for"), async () => {
+  once(promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return is waited for"), async () => {
     const slow = { tool: "bash", input: { command: "sleep 1; echo late > src/late.ts", description: "writes late" } }
     const done = { tool: "pass_over_return", input: { status: "completed", summary: "Written." } }
     const task = await openPassOverSession(binary, {
@@ -151,7 +153,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(answer).toContain("added src/late.ts")
   })
 
-  test(promised(["pass-over.D2", "pass-over.A1"], "closing words hold nothing up"), async () => {
+  once(promised(["pass-over.D2", "pass-over.A1"], "closing words hold nothing up"), async () => {
     const [words, next] = [createGate(DONE), createGate(DONE)]
     const task = await openPassOverSession(binary, {
       root: [passOver({ subagent: "audit", objective: "TALK-ON" }), next.step],
@@ -165,7 +167,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     next.open()
   })
 
-  test(promised("pass-over.A4", "an asynchronous result is announced once, with a compaction in between"), async () => {
+  once(promised("pass-over.A4", "an asynchronous result is announced once, with a compaction in between"), async () => {
     const gate = createGate(returns({ decision: "approved" }))
     const task = await openPassOverSession(binary, {
       root: [passOver({ subagent: "audit", objective: "ASYNC-WORK", async: true }), DONE],
@@ -181,7 +183,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(notices).toEqual([expect.stringContaining("decision: approved")])
   })
 
-  test(promised(["pass-over.A4", "pass-over.B3"], "what a killed process left is ended and announced"), async () => {
+  once(promised(["pass-over.A4", "pass-over.B3"], "what a killed process left is ended and announced"), async () => {
     const gate = createGate(DONE)
     const task = await openSharedPasses(binary, {
       root: [passOver({ subagent: "coder", objective: "CUT-OFF" }), DONE],

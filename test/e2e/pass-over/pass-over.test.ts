@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { HAS_BUBBLEWRAP } from "../../support/bubblewrap.ts"
-import { BOTH_ENDS, bash, type ModelRequest, type SharedTask, snapshotTree } from "../../support/index.ts"
+import { BOTH_ENDS, bash, type ModelRequest, type SharedTask, snapshotTree, testsOnce } from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { goThrough, openPassOverProject, openSharedPasses, sources } from "../../support/opencode/pass-over-project.ts"
 import { runWell, turnsOf } from "../sessions.ts"
@@ -44,6 +44,7 @@ const auditEvents = ({ project }: SharedTask): unknown[] => {
 }
 
 describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary) => {
+  const once = testsOnce(binary)
   test(promised(["pass-over.A1", "pass-over.A2", "pass-over.A5", "pass-over.F2"], "a review comes back"), async () => {
     const finding = { severity: "error", message: "a is never used", path: "src/a.ts", line: 1, fix: "remove it" }
     const task = await openSharedPasses(binary, {
@@ -132,7 +133,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(answer).toContain("They are in the worktree (applied)")
   })
 
-  test(promised("pass-over.B2", "a file that changed meanwhile is refused, and nothing is applied"), async () => {
+  once(promised("pass-over.B2", "a file that changed meanwhile is refused, and nothing is applied"), async () => {
     const task = await openSharedPasses(binary, {
       root: [
         passOver({ subagent: "coder", objective: "CODE-IT" }),
@@ -171,7 +172,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(requestsFrom("coder", task)[0]?.tools).not.toContain("bash")
   })
 
-  test(
+  once(
     promised(["pass-over.D1", "pass-over.B3", "pass-over.F1", "pass-over.E1"], "no fourth in a chain, no cycle"),
     async () => {
       const task = await openSharedPasses(binary, {
@@ -215,7 +216,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     },
   )
 
-  test(
+  once(
     promised(["pass-over.E2", "pass-over.E3", "pass-over.A5"], "a failed model is tried again, then E011"),
     async () => {
       const refusal = { status: 400, message: "model says no" }
@@ -238,7 +239,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     },
   )
 
-  test(promised(["pass-over.A2"], "prose is a partial output, and the third invalid return is E021"), async () => {
+  once(promised(["pass-over.A2"], "prose is a partial output, and the third invalid return is E021"), async () => {
     const task = await openSharedPasses(binary, {
       root: [
         passOver({ subagent: "audit", objective: "PROSE" }),
@@ -257,7 +258,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(all).toContain("you may try 2 times more")
   })
 
-  test(
+  once(
     promised(["pass-over.F1", "pass-over.F2", "pass-over.A7"], "a skill, a user's scout and a known question"),
     async () => {
       const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"], messages: 0 })

@@ -15,6 +15,7 @@ import {
   type Script,
   type SharedTask,
   TASK,
+  testsOnce,
 } from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import {
@@ -107,7 +108,8 @@ const placesOf = (words: string, { messages }: ClaudeRequest): string[] =>
 const thinking = (reply: ModelReply): ModelReply => ({ ...reply, reasoning: "Let me see." })
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised(["start.A1", "compaction.C6", "compaction.C7"], "a Claude that thinks"), async () => {
+  const once = testsOnce(binary)
+  once(promised(["start.A1", "compaction.C6", "compaction.C7"], "a Claude that thinks"), async () => {
     const proxy = await startProviderProxy()
     const steps = [bash("true"), bash("true", COMPACTING_PROMPT_TOKENS), bash("true"), { text: "Noted." }]
     const script: Script = ({ kind }) =>
@@ -130,7 +132,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await task.records(1)).toEqual(["Compaction 1: A summary."])
   })
 
-  test(promised(["pass-over.A1", "pass-over.G1"], "a thinking Claude passes work over, and both go on"), async () => {
+  once(promised(["pass-over.A1", "pass-over.G1"], "a thinking Claude passes work over, and both go on"), async () => {
     const proxy = await startProviderProxy()
     const task = await openSharedPasses(binary, {
       root: [thinking(passOver({ subagent: "general", objective: "LOOK-IT up" })), thinking({ text: "Done." })],

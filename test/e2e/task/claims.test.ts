@@ -15,6 +15,7 @@ import {
   type Script,
   TASK,
   type TaskProject,
+  testsOnce,
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { handedOverTo } from "../../support/model/handoff-script.ts"
@@ -42,6 +43,7 @@ const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, 
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised(["claim.B1", "claim.B2"], "the first tool claims, others are told, its end frees"), async () => {
     const task = await openSharedTask(binary, obedient)
     const toasts = await collectToasts(task)
@@ -65,7 +67,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await awaitClaim(task, null)
   })
 
-  test(promised("claim.B2", "an exclusive claim refuses another session's changes until released"), async () => {
+  once(promised("claim.B2", "an exclusive claim refuses another session's changes until released"), async () => {
     const task = await openSharedTask(binary, obedient)
     task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
     const written = (file: string): boolean => existsSync(join(task.project.directory, file))
@@ -86,7 +88,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(written("third.txt")).toBe(false)
   })
 
-  test(promised("claim.B1", "a child session works under its parent's claim"), async () => {
+  once(promised("claim.B1", "a child session works under its parent's claim"), async () => {
     const task = await openSharedTask(binary, obedient)
     const parent = await task.say(task.message)
     const child = (await task.client.session.create({ body: { parentID: parent } })).data?.id ?? ""
@@ -97,7 +99,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await awaitClaim(task, parent)
   })
 
-  test(promised("claim.B2", "a session that hands its task over does not keep the next one from it"), async () => {
+  once(promised("claim.B2", "a session that hands its task over does not keep the next one from it"), async () => {
     const task = await openSharedTask(binary, obedient)
     const from = await task.say(`${task.message}\nRUN: true`)
     await awaitClaim(task, from)
@@ -108,7 +110,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await awaitClaim(task, next)
   })
 
-  test(promised("claim.B1", "with claims off nothing is claimed, and no task is started"), async () => {
+  once(promised("claim.B1", "with claims off nothing is claimed, and no task is started"), async () => {
     const task = await openSharedTask(binary, obedient)
     task.project.write(".opencode/baton.json", JSON.stringify({ claims: "off" }))
     const first = await task.say(`${task.message}\nRUN: true`)

@@ -13,6 +13,7 @@ import {
   openTaskProject,
   type Script,
   TASK,
+  testsOnce,
 } from "../../support/index.ts"
 import { compact, compactionsOf, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
@@ -35,6 +36,7 @@ const bare = (taskID: string): string => `Task: ${taskID}\n${BRIEF}\n`
 const sent = ({ body }: ModelRequest): string[] => body.messages.map((message) => JSON.stringify(message))
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised("start.A1", "the first request holds the task, the next begin with the same"), async () => {
     const task = await openTaskProject(binary, obedient)
     await runWell(task, `${bare(task.taskID)}RUN: prog start ${task.taskID}`)
@@ -54,7 +56,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     for (const title of task.model.received("title")) expect(title.conversation).not.toContain("[Baton]")
   })
 
-  test(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
+  once(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
     const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
     const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(1_000) })
     await task.say(bare(huge))
@@ -86,7 +88,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(child).not.toContain(`prog done ${task.taskID}`)
   })
 
-  test(promised("start.A2", "a new session is told of the last handoff, and can read that session"), async () => {
+  once(promised("start.A2", "a new session is told of the last handoff, and can read that session"), async () => {
     const task = await openSharedTask(binary, (request) => {
       const words = newestWords(request)
       const [earlier] = /ses_\w+/.exec(words) ?? []
@@ -113,7 +115,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.logged("the request begins with the task")
   })
 
-  test(promised("start.A2", "the first session's words outlive a careless compaction of the next"), async () => {
+  once(promised("start.A2", "the first session's words outlive a careless compaction of the next"), async () => {
     const handoff = "The fold in line 12 is proven; the CRLF test comes next."
     const task = await openSharedTask(binary, ({ kind, index }) => {
       if (kind !== "compaction") return { text: "Noted." }
@@ -135,7 +137,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(occurrences(lastTurn(task), BRIEF)).toBe(1)
   })
 
-  test(promised("start.A3", "an unknown id is said once, with the nearest; a closed task is, too"), async () => {
+  once(promised("start.A3", "an unknown id is said once, with the nearest; a closed task is, too"), async () => {
     const task = await openSharedTask(binary, obedient)
     const wrong = task.taskID.replace(/.$/, (digit) => (digit === "7" ? "8" : "7"))
     await task.say(`${bare(wrong)}COMPACT-NOW`)
@@ -153,7 +155,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
   })
 
-  test(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
+  once(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
     const task = await openTaskProject(binary, obedient)
     await runWell(task, bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
     expect(turnsOf(task)[0]).toContain("The ledger did not answer")

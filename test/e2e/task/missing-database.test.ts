@@ -2,7 +2,6 @@ import { existsSync, renameSync } from "node:fs"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
   endsOf,
@@ -39,7 +38,7 @@ const openWithout = async (binary: OpenCodeBinary) => {
   return { ...task, path, bringBack }
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(promised("task.C2", "a ledger whose database is gone is no new one: the note says so"), async () => {
     const task = await openWithout(binary)
     await task.run(`Task: ${task.taskID}\nLOOK`)

@@ -4,11 +4,13 @@ import {
   BOTH_ENDS,
   COMPACTING_STEP,
   eventually,
+  NEWEST_OR_ALL,
   newestWords,
   openSharedTask,
   openTaskProject,
   type Script,
   TASK,
+  testsOnce,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { collectToasts } from "../sessions.ts"
@@ -26,6 +28,7 @@ const countOf = (toasts: readonly string[], expected: number): Promise<boolean> 
   eventually(`${expected} toasts`, () => (toasts.length >= expected ? true : undefined), 60_000)
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised("notices.A1", "a session's events are told once each, its process ending or not"), async () => {
     const task = await openSharedTask(binary, script)
     const toasts = await collectToasts(task)
@@ -50,7 +53,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(again[0]).toMatch(new RegExp(`^Baton: task ${taskID}: .* · in_progress\nGoes on from session ${first} `))
   })
 
-  test(promised("notices.A2", "only problems are told where the setting says so, and `run` prints none"), async () => {
+  once(promised("notices.A2", "only problems are told where the setting says so, and `run` prints none"), async () => {
     const task = await openSharedTask(binary, script)
     task.project.write(".opencode/baton.json", JSON.stringify({ notices: "problems" }))
     const toasts = await collectToasts(task)
@@ -67,7 +70,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 })
 
 // scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere()).each(BOTH_ENDS)("OpenCode $version in a terminal", (binary) => {
+describe.skipIf(!isTmuxHere()).each(NEWEST_OR_ALL)("OpenCode $version in a terminal", (binary) => {
   test(promised("notices.A1", "shows the task, what was learned and the compaction"), async () => {
     const task = await openTaskProject(binary, script)
     const tui = await startTui(binary, task.project)

@@ -1,13 +1,13 @@
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, eventually, LEDGER_WAIT_MS, openSharedTask, type SharedTask } from "../../support/index.ts"
+import { endsOf, eventually, LEDGER_WAIT_MS, openSharedTask, type SharedTask } from "../../support/index.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
 import { compact, recordsOf } from "../sessions.ts"
 
 const UNKNOWN = "ts-ffffff"
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(promised("outbox.A1", "what was recorded for an unknown task is brought to the right one"), async () => {
     const task: SharedTask = await openSharedTask(binary, ({ kind }) => ({
       text: kind === "compaction" ? "Two of five files are done." : "Noted.",

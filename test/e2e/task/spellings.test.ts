@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, BRIEF, endsOf, openSharedTask, openTaskProject, TASK } from "../../support/index.ts"
+import { BOTH_ENDS, BRIEF, endsOf, openSharedTask, openTaskProject, TASK, testsOnce } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
 import { lastTurn, turnsOf } from "../sessions.ts"
 
@@ -21,7 +21,8 @@ const SPELLINGS: readonly ((id: string) => string)[] = [
 ]
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised("task.C1", "a task that is named as a person would name it is in the first request"), async () => {
+  const once = testsOnce(binary)
+  once(promised("task.C1", "a task that is named as a person would name it is in the first request"), async () => {
     const task = await openSharedTask(binary, noted)
     for (const spelling of SPELLINGS) {
       const message = spelling(task.taskID)
@@ -32,7 +33,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
   })
 
-  test(promised("task.C1", "an unknown id, or one in a sentence, leaves requests as they are"), async () => {
+  once(promised("task.C1", "an unknown id, or one in a sentence, leaves requests as they are"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
       const task = await openSharedTask(binary, noted, { bundle })
       await task.say("Work on ts-0000ab\nBe quick.")
@@ -44,7 +45,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))
   })
 
-  test(promised("task.C1", "an id alone answers the question which task is meant, and no other question"), async () => {
+  once(promised("task.C1", "an id alone answers the question which task is meant, and no other question"), async () => {
     const task = await openSharedTask(binary, noted)
     const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
     const id = await task.say("Task: ts-0000ab")

@@ -6,6 +6,7 @@ import {
   closeTaskProjects,
   eventually,
   LEDGER_WAIT_MS,
+  NEWEST_OR_ALL,
   newestWords,
   occurrences,
   openSharedTask,
@@ -13,6 +14,7 @@ import {
   type Script,
   type SharedTask,
   TASK,
+  testsOnce,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { compact, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
@@ -43,6 +45,7 @@ const command = async ({ client }: SharedTask, id: string, given: string): Promi
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test(promised("task.D1", "/task begins, shows, takes off, makes and finishes a task"), async () => {
     const task = await openSharedTask(binary, script)
     const { taskID, ledger } = task
@@ -66,7 +69,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await ledger.show(made)).toMatchObject({ title: "Write the CRLF test", status: "done" })
   })
 
-  test(promised("task.D2", "with autoTask the first message is a task, which outlives a compaction"), async () => {
+  once(promised("task.D2", "with autoTask the first message is a task, which outlives a compaction"), async () => {
     const task = await openSharedTask(binary, script)
     task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
     await task.restart()
@@ -85,7 +88,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await tasks(), "the second message is none").toBe(list)
   })
 
-  test(promised("task.D2", "also in `opencode run`, and not without the setting"), async () => {
+  once(promised("task.D2", "also in `opencode run`, and not without the setting"), async () => {
     const task = await openTaskProject(binary, script)
     await runWell(task, LONG)
     expect(lastTurn(task)).not.toContain("[Baton]")
@@ -118,7 +121,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 })
 
 // scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere()).each(BOTH_ENDS)("OpenCode $version in a terminal", (binary) => {
+describe.skipIf(!isTmuxHere()).each(NEWEST_OR_ALL)("OpenCode $version in a terminal", (binary) => {
   test(promised("task.D1", "/task begins a task, and shows it"), async () => {
     const task = await openTaskProject(binary, script)
     const tui = await startTui(binary, task.project)

@@ -12,6 +12,7 @@ import {
   openSharedTask,
   openTaskProject,
   type Script,
+  testsOnce,
 } from "../../support/index.ts"
 import { passOver, returns } from "../../support/model/pass-over-script.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
@@ -44,7 +45,8 @@ const script: Script = (request) => {
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised("task.B2", "a session whose first request was refused knows its task in a new process"), async () => {
+  const once = testsOnce(binary)
+  once(promised("task.B2", "a session whose first request was refused knows its task in a new process"), async () => {
     let refuses = true
     const task = await openTaskProject(binary, (request) =>
       refuses && request.kind === "turn" ? { status: 401, message: "the key is not valid" } : compactsOnDemand(request),
@@ -58,7 +60,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(task.project.batonLog().join("\n")).toContain("task known from an earlier run")
   })
 
-  test(promised("task.B3", "a later Task line re-binds the session, and the log says so"), async () => {
+  once(promised("task.B3", "a later Task line re-binds the session, and the log says so"), async () => {
     const task = await openSharedTask(binary, compactsOnDemand)
     const other = await task.ledger.prog("add", "Another task", "-p", "demo")
     const id = await task.say(task.message)
@@ -88,7 +90,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect((await task.ledger.show(task.taskID)).description).toContain(`(session ${id}, `)
   })
 
-  test(promised("task.B4", "without a task the model receives what it receives without the bundle"), async () => {
+  once(promised("task.B4", "without a task the model receives what it receives without the bundle"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
       const task = await openSharedTask(binary, compactsOnDemand, { bundle })
       await task.say("COMPACT-NOW please, there is no task here: Task: re-added tests")

@@ -3,7 +3,14 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, wr
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, closeTaskProjects, openTaskProject, type TaskProject } from "../../support/index.ts"
+import {
+  BOTH_ENDS,
+  casesOf,
+  closeTaskProjects,
+  openTaskProject,
+  type TaskProject,
+  testsOnce,
+} from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
 import { compactionsOf, compactsOnce, lastTurn, runWell } from "../sessions.ts"
@@ -38,23 +45,29 @@ const READ = [
   ".opencode/state/outbox/lock",
 ]
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test.each([
-    ["pipes", pipe],
-    ["links to a device", device],
-  ])(promised(["trust.A4", "faults.F1"], "works on when all that Baton reads are %s"), async (_what, make) => {
-    const task = await openTaskProject(binary, compactsOnce)
-    await runWell(task, task.message)
-    const state = inProject(task, ".opencode/state")
-    const stored = readdirSync(state, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".json"))
-    expect(stored.length).toBeGreaterThan(0)
-    for (const path of [...READ, ...stored.map((name) => `.opencode/state/${name}`)]) put(task, path, make)
-    await runWell(task, task.message)
-    expect(compactionsOf(task)).toHaveLength(2)
-    expect(lastTurn(task)).toContain("Role: worker")
-  })
+const UNREADABLE: [what: string, make: (path: string) => void][] = [
+  ["pipes", pipe],
+  ["links to a device", device],
+]
 
-  test(promised("trust.A4", "sends no file that a link of the repository's leads to"), async () => {
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
+  test.each(casesOf(binary, UNREADABLE))(
+    promised(["trust.A4", "faults.F1"], "works on when all that Baton reads are %s"),
+    async (_what, make) => {
+      const task = await openTaskProject(binary, compactsOnce)
+      await runWell(task, task.message)
+      const state = inProject(task, ".opencode/state")
+      const stored = readdirSync(state, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".json"))
+      expect(stored.length).toBeGreaterThan(0)
+      for (const path of [...READ, ...stored.map((name) => `.opencode/state/${name}`)]) put(task, path, make)
+      await runWell(task, task.message)
+      expect(compactionsOf(task)).toHaveLength(2)
+      expect(lastTurn(task)).toContain("Role: worker")
+    },
+  )
+
+  once(promised("trust.A4", "sends no file that a link of the repository's leads to"), async () => {
     const task = await openTaskProject(binary, compactsOnce)
     const secret = join(task.project.home, "credentials")
     writeFileSync(secret, "<!-- baton: -->\naws_secret_access_key = wJalrXUtnFEMI\n")
@@ -67,7 +80,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(task.project.batonLog().join("\n")).toContain("it is a link that came with the repository")
   })
 
-  test(promised("trust.A4", "/handoff runs no file monitor and no filter of the repository's"), async () => {
+  once(promised("trust.A4", "/handoff runs no file monitor and no filter of the repository's"), async () => {
     const task = await openTaskProject(binary, handoffScript({ prompt: "Go on.", files: [] }))
     const ran = join(task.project.home, "ran")
     const evil = join(task.project.home, "evil")

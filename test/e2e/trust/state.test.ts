@@ -16,7 +16,15 @@ import { describe, expect, test } from "vitest"
 import { learningKey } from "../../../.opencode/baton/learning/words.ts"
 import { promised } from "../../requirements.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
-import { BOTH_ENDS, eventually, NEWEST, openSharedTask, openTaskProject, type SharedTask } from "../../support/index.ts"
+import {
+  BOTH_ENDS,
+  eventually,
+  NEWEST,
+  openSharedTask,
+  openTaskProject,
+  type SharedTask,
+  testsOnce,
+} from "../../support/index.ts"
 import { createSession, speak } from "../../support/opencode/model-project.ts"
 import { sharedServer } from "../../support/opencode/task-project.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
@@ -75,7 +83,8 @@ const bringState = ({ project, taskID }: Pick<SharedTask, "project" | "taskID">)
 const says = () => ({ text: "Noted." })
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised("trust.A1", "state that came with the repository is put aside unread, and named"), async () => {
+  const once = testsOnce(binary)
+  once(promised("trust.A1", "state that came with the repository is put aside unread, and named"), async () => {
     const task = await openSharedTask(binary, says)
     bringState(task)
     symlinkSync("/dev/zero", stateOf(task.project, "outbox", "lock"))
@@ -93,7 +102,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await task.ledger.messages(task.taskID)).toEqual([])
   })
 
-  test(promised("trust.A1", "a link in the state's place is not followed"), async () => {
+  once(promised("trust.A1", "a link in the state's place is not followed"), async () => {
     const task = await openSharedTask(binary, says)
     const elsewhere = join(dirname(task.project.directory), "elsewhere")
     put(join(elsewhere, "report.tmp"), "mine")
@@ -105,7 +114,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(existsSync(stateOf(task.project, "tasks"))).toBe(true)
   })
 
-  test(promised("trust.A1", "files that a later commit brings into the state are not acted on"), async () => {
+  once(promised("trust.A1", "files that a later commit brings into the state are not acted on"), async () => {
     const task = await openSharedTask(binary, says)
     git(task.project, "checkout", "-q", "-b", "hostile")
     bringState(task)
@@ -122,7 +131,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await task.ledger.messages(task.taskID)).toEqual([])
   })
 
-  test(promised("trust.A2", "a record and a sentence put into the project's own state are not acted on"), async () => {
+  once(promised("trust.A2", "a record and a sentence put into the project's own state are not acted on"), async () => {
     const task = await openSharedTask(binary, says)
     await task.say(task.message)
     await task.restart()
@@ -136,7 +145,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(turnsOf(task).join("\n")).not.toContain("evil.example")
   })
 
-  test(promised("trust.A1", "a copied project acts on nothing until it is trusted; a moved one goes on"), async () => {
+  once(promised("trust.A1", "a copied project acts on nothing until it is trusted; a moved one goes on"), async () => {
     const task = await openSharedTask(binary, says)
     const session = await task.say(task.message)
     await task.restart()

@@ -11,6 +11,7 @@ import {
   openSharedTask,
   openTaskProject,
   type SharedTask,
+  testsOnce,
 } from "../../support/index.ts"
 
 closeTaskProjects()
@@ -35,6 +36,7 @@ const open = (binary: SharedTask["binary"], permission: unknown) =>
 const CONFINED = { "*": "deny", read: "allow", edit: "allow", bash: "deny", external_directory: "deny" }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const write = async (task: SharedTask, path: string) => {
     const file = join(task.project.directory, path)
     const read = () => (existsSync(file) ? readFileSync(file, "utf8") : undefined)
@@ -80,7 +82,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(asked).toEqual(['["src/own.ts"]'])
   })
 
-  test(
+  once(
     promised("guard.A3", "a rule of the user's own that names the files decides, in the project and for an agent"),
     async () => {
       const task = await open(binary, { "*": "allow", edit: { "*": "allow", ".opencode/baton/**": "allow" } })
@@ -89,7 +91,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("guard.A2", "settings and prompts are asked for, and without an answer they stay"), async () => {
+  once(promised("guard.A2", "settings and prompts are asked for, and without an answer they stay"), async () => {
     const task = await openTaskProject(binary, obedient, { config: { permission: { edit: "allow" } } })
     task.project.write(".opencode/pass-over.json", "{}\n")
     for (const path of [".opencode/pass-over.json", "prompts/worker.md"]) {
@@ -100,7 +102,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
   })
 
-  test(promised("guard.A4", "the agent's shell finds prog, and no other program of Baton's"), async () => {
+  once(promised("guard.A4", "the agent's shell finds prog, and no other program of Baton's"), async () => {
     const task = await open(binary, "allow")
     const folder = join(task.project.directory, ".opencode/baton/bin")
     mkdirSync(folder, { recursive: true })

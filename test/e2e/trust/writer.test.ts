@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, closeTaskProjects, openTaskProject, type TaskProject } from "../../support/index.ts"
+import { BOTH_ENDS, closeTaskProjects, openTaskProject, type TaskProject, testsOnce } from "../../support/index.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
 import { runWell } from "../sessions.ts"
@@ -26,7 +26,8 @@ const withWriter = async (binary: (typeof BOTH_ENDS)[number], options: Parameter
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(
+  const once = testsOnce(binary)
+  once(
     promised("trust.A3", "a writer that came with the repository runs when it was allowed, and not before"),
     async () => {
       const { task, ran, baton } = await withWriter(binary)
@@ -53,7 +54,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
+  once(
     promised(
       ["trust.A3", "trust.A1"],
       "with a global Baton, OpenCode's switch keeps out the project's settings and prompts",

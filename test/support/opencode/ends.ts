@@ -1,3 +1,4 @@
+import { test } from "vitest"
 import { EFFORT } from "../effort.ts"
 import { BOTH_ENDS, IS_MATRIX, NEWEST, type OpenCodeBinary } from "./opencode-binary.ts"
 
@@ -13,6 +14,17 @@ export const endsOf = (index: number): readonly OpenCodeBinary[] =>
 /** The cases that run on this end, as by `endsOf`. */
 export const casesOf = <Case>(binary: OpenCodeBinary, cases: readonly Case[]): Case[] =>
   cases.filter((_, index) => endsOf(index).includes(binary))
+
+/**
+ * Adds tests that run on one end each, by turns; at night on all. For what does not depend on OpenCode's version, or is shown
+ * on both ends by another test.
+ */
+export const testsOnce = (binary: OpenCodeBinary) => {
+  let count = 0
+  return (name: string, body: () => Promise<void>): void => {
+    if (endsOf(count++).includes(binary)) test(name, body)
+  }
+}
 
 /** The ends for a single long case: the newest; at night all. */
 export const NEWEST_OR_ALL: readonly OpenCodeBinary[] = isOnEveryEnd ? BOTH_ENDS : [NEWEST]
