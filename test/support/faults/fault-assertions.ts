@@ -7,7 +7,7 @@ import { bash, type Script } from "../model/scripted-model.ts"
 import { deadline } from "../opencode/deadline.ts"
 import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import { eventually } from "../opencode/opencode-server.ts"
-import { newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
+import { lightConfig, newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
 import { awaitNoProcesses } from "./fault-leftovers.ts"
 import { readRecords, recordsIn } from "./fault-stored-table.ts"
@@ -136,8 +136,9 @@ export const describeFaults = (
   title: string,
   binary: OpenCodeBinary,
   faults: readonly CompactionFault[],
-  options: FaultyRunOptions = {},
+  { project, ...others }: FaultyRunOptions = {},
 ): void => {
+  const options = { ...others, project: { config: lightConfig(binary), ...project } }
   describe(title, () => {
     let reference: Ending
     let run: Awaited<ReturnType<typeof runFaults>>

@@ -5,6 +5,7 @@ import { afterAll, afterEach, inject } from "vitest"
 import { REPLAY } from "../effort.ts"
 import { TASK } from "../ledger/test-ledger.ts"
 import type { Script } from "../model/scripted-model.ts"
+import { IS_NIGHT } from "./ends.ts"
 import {
   BRIEF,
   createSession,
@@ -14,7 +15,7 @@ import {
   speak,
   workerMessage,
 } from "./model-project.ts"
-import { NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+import { NEWEST, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { endInstance, eventually, type TestServer } from "./opencode-server.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
 
@@ -114,6 +115,12 @@ export type SharedTask = Omit<TaskProject, "run" | "runWell"> & {
   logged(part: string): Promise<string>
 }
 
+/**
+ * Settings by day of tests that need no snapshots: on the newest one at each step is up to half of OpenCode's work, and tells Baton
+ * only what a shell changed. 1.2.15 takes little time for them, and compacts twice more often without.
+ */
+export const lightConfig = ({ version }: OpenCodeBinary) => ({ snapshot: IS_NIGHT || version !== NEWEST.version })
+
 /** Deadline and interval of `eventually` for the ledger: each check starts a program. */
 export const LEDGER_WAIT_MS = [20_000, 250] as const
 let sharedProjects = 0
@@ -131,7 +138,8 @@ export const openSharedTask = async (
   const { url, home } = sharedServer(binary)
   // Learnings and passes are filed under the folder's name.
   const folder = `project-${process.pid}-${++sharedProjects}`
-  const { run: _, runWell: __, ...task } = await openTaskProject(binary, script, { folder, ...options, home })
+  const config = { ...lightConfig(binary), ...options.config }
+  const { run: _, runWell: __, ...task } = await openTaskProject(binary, script, { folder, ...options, config, home })
   const client = createOpencodeClient({ baseUrl: url, directory: task.project.directory })
   // Ends the project's instance, as if its OpenCode had ended.
   const restart = () => endInstance(client)
