@@ -7,12 +7,10 @@ import { recordsIn } from "../../support/faults/fault-stored-table.ts"
 import {
   BOTH_ENDS,
   bash,
-  COMPACTING_STEP,
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
   MODEL,
-  NEWEST,
   newestWords,
   openSharedTask,
   openTaskProject,
@@ -21,20 +19,7 @@ import {
   startServer,
   type TaskProject,
 } from "../../support/index.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { compact, compactionsOf, lastTurn, runWell } from "../sessions.ts"
-
-/** An agent that is compacted on COMPACT-NOW and uses a tool on LOOK; its words have the number of compactions so far. */
-const counting = (): Script => {
-  let made = 0
-  return (request) => {
-    if (request.kind === "compaction") return { text: `Summary ${++made}.` }
-    const words = newestWords(request)
-    if (words.includes("[tool]")) return { text: `Seen ${made}.` }
-    if (words.includes("COMPACT-NOW")) return COMPACTING_STEP
-    return words.includes("LOOK") ? bash("true") : { text: `Seen ${made}.` }
-  }
-}
 
 const awaitHandoff = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, number: number) => {
   const isThere = async () => (await ledger.show(taskID)).description.includes(`Summary ${number}.`) || undefined
@@ -43,29 +28,11 @@ const awaitHandoff = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">
 
 const ROUNDS = [1, 2, 3, 4]
 
-/** Expects two compactions of each of two sessions, by turns, in the ledger and in what the summarisers were shown. */
-const expectBothKept = async (task: Pick<TaskProject, "ledger" | "taskID" | "model">, specification: string) => {
-  const { logs, description } = await task.ledger.show(task.taskID)
-  const messages = logs.map(({ message }) => message)
-  const sessions = messages.map((message) => /\(session (ses_\w+)\)$/.exec(message)?.[1])
-  expect(new Set(sessions).size).toBe(2)
-  expect(messages).toEqual(
-    ROUNDS.map((at) => `Compaction ${Math.ceil(at / 2)}: Summary ${at}. (session ${sessions[(at - 1) % 2]})`),
-  )
-  const titles = [...description.matchAll(/^# Handoff after compaction (\d) \(session (\w+)/gm)]
-  expect(titles.map(([, number, id]) => `${number} ${id}`)).toEqual([`2 ${sessions[1]}`, `2 ${sessions[0]}`])
-  for (const number of [3, 4]) expect(description).toContain(`Summary ${number}.`)
-  expect(description.slice(0, specification.length + 6)).toBe(`${specification}\n\n<!--`)
-  for (const [at, conversation] of compactionsOf(task).entries()) {
-    const others = `Another agent's handoff \\(session ${sessions[(at + 1) % 2]}[^]*Summary ${at}\\.`
-    if (at > 0) expect(conversation).toMatch(new RegExp(others))
-    if (at > 1) expect(conversation, "its own").toContain(`Summary ${at - 1}.`)
-  }
-}
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("sessions.A2", "two sessions on one task keep a handoff each and see the other's"), async () => {
-    const task: SharedTask = await openSharedTask(binary, counting())
+    const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => ({
+      text: kind === "compaction" ? `Summary ${index + 1}.` : "Noted.",
+    }))
     const { description } = await task.ledger.show(task.taskID)
     const sessions = [await task.say(task.message), await task.say(task.message)]
     for (const number of ROUNDS) {
@@ -74,40 +41,20 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await task.say("Go on.", id)
       await awaitHandoff(task, number)
     }
-    await expectBothKept(task, description)
-  })
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere())("two terminals", () => {
-  test(promised(["sessions.A2", "claim.B1", "claim.B2"], "keep a handoff each; a toast says who has it"), async () => {
-    const task = await openTaskProject(NEWEST, counting())
-    const { ledger, taskID } = task
-    const { description } = await ledger.show(taskID)
-    const claims = () => ledger.prog("claims")
-    const tuis = [await startTui(NEWEST, task.project)]
-    const compactIn = async (number: number): Promise<void> => {
-      const tui = tuis[(number - 1) % 2]
-      await tui?.send(`COMPACT-NOW ${number}`)
-      await tui?.shows(`Seen ${number}.`)
-      await awaitHandoff(task, number)
+    const shown = await task.ledger.show(task.taskID)
+    const messages = shown.logs.map(({ message }) => message)
+    expect(messages).toEqual(
+      ROUNDS.map((at) => `Compaction ${Math.ceil(at / 2)}: Summary ${at}. (session ${sessions[(at - 1) % 2]})`),
+    )
+    const titles = [...shown.description.matchAll(/^# Handoff after compaction (\d) \(session (\w+)/gm)]
+    expect(titles.map(([, number, id]) => `${number} ${id}`)).toEqual([`2 ${sessions[1]}`, `2 ${sessions[0]}`])
+    for (const number of [3, 4]) expect(shown.description).toContain(`Summary ${number}.`)
+    expect(shown.description.slice(0, description.length + 6)).toBe(`${description}\n\n<!--`)
+    for (const [at, conversation] of compactionsOf(task).entries()) {
+      const others = `Another agent's handoff \\(session ${sessions[(at + 1) % 2]}[^]*Summary ${at}\\.`
+      if (at > 0) expect(conversation).toMatch(new RegExp(others))
+      if (at > 1) expect(conversation, "its own").toContain(`Summary ${at - 1}.`)
     }
-    try {
-      await tuis[0]?.send(`Task: ${taskID}`)
-      await tuis[0]?.shows("Seen 0.")
-      await tuis[0]?.send("LOOK around")
-      await eventually("its claim", async () => (await claims()).includes("session") || undefined, ...LEDGER_WAIT_MS)
-      const second = await startTui(NEWEST, task.project)
-      tuis.push(second)
-      await second.send(`Task: ${taskID}`)
-      await second.shows(`Baton: task ${taskID} is claimed`)
-      await second.shows("Seen 0.")
-      for (const number of ROUNDS) await compactIn(number)
-    } finally {
-      for (const tui of tuis) await tui.stop()
-    }
-    await expectBothKept(task, description)
-    await eventually("their end", async () => (await claims()) === "No claims" || undefined, ...LEDGER_WAIT_MS)
   })
 })
 
@@ -167,14 +114,6 @@ const inServe: Begin = async ({ binary, project, message }) => {
   return pid
 }
 
-const inTerminal: Begin = async ({ binary, project, taskID }) => {
-  const tui = await startTui(binary, project)
-  await tui.send(`Task: ${taskID}`)
-  await tui.shows("Noted.")
-  await tui.send("WORK HANG")
-  return tui.pid
-}
-
 /** The state with which the session's next process begins. */
 const hasStored = (task: TaskProject, part: string): boolean => {
   const folder = join(task.project.directory, ".opencode/state/compactions")
@@ -185,8 +124,6 @@ const hasStored = (task: TaskProject, part: string): boolean => {
 const KILLED = [
   ...endsOf(0).map((binary) => ({ ...binary, place: "run", begin: inRun })),
   ...endsOf(1).map((binary) => ({ ...binary, place: "serve", begin: inServe })),
-  // scripts/test warns that this is left out.
-  ...(isTmuxHere() ? [{ ...NEWEST, place: "a terminal", begin: inTerminal }] : []),
 ]
 
 describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
