@@ -7,6 +7,8 @@ import {
   BOTH_ENDS,
   bash,
   COMPACTING_PROMPT_TOKENS,
+  eventually,
+  LEDGER_WAIT_MS,
   newestWords,
   openTaskProject,
   type Script,
@@ -14,7 +16,8 @@ import {
 } from "../../support/index.ts"
 import { PACKAGE_FILES } from "../../support/opencode/isolated-opencode.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
-import { compactionsOf, lastTurn, recordsOf, runWell, turnsOf } from "../sessions.ts"
+import { openServer, speak } from "../../support/opencode/model-project.ts"
+import { compactionsOf, createSession, handOver, lastTurn, messagesOf, recordsOf, turnsOf } from "../sessions.ts"
 
 removePackage()
 
@@ -43,21 +46,34 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     cachePackage(task.project)
     const { directory } = task.project
 
-    await runWell(task, `${task.message}\nCOMPACT-NOW`)
+    await using server = await openServer(task)
+    const say = async (text: string): Promise<string> => {
+      const id = await createSession(server)
+      await speak(server, id, text)
+      return id
+    }
+    const id = await say(`${task.message}\nCOMPACT-NOW`)
     expect(turnsOf(task)[0], "the task, and the prompt of its role").toContain(TASK.specification)
     expect(compactionsOf(task)[0]).toContain(`## Task ${task.taskID}`)
     expect(lastTurn(task)).toContain("(compaction 1 of this session)")
-    expect(await recordsOf(task)).toEqual(["By the agent", "Compaction 1: A summary."])
     const tools = task.model.received("turn")[0]?.tools
     expect(tools).toContain("pass_over")
     expect(liveFiles(directory)).toHaveLength(1)
+    const both = async () => {
+      const records = await recordsOf(task)
+      return records.length > 1 ? records : undefined
+    }
+    const records = await eventually("both records", both, ...LEDGER_WAIT_MS)
+    expect(records).toEqual(["By the agent", "Compaction 1: A summary."])
 
-    await runWell(task, CORRECTION)
-    await runWell(task, "Make the formatter ready for CSS.")
-    expect(lastTurn(task)).toContain(JSON.stringify(CORRECTION))
+    await say(CORRECTION)
+    await eventually("the correction in a request", async () => {
+      await say("Make the formatter ready for CSS.")
+      return lastTurn(task).includes(JSON.stringify(CORRECTION)) || undefined
+    })
 
-    await runWell(task, "go on", { args: ["--command", "handoff"] })
-    expect(lastTurn(task)).toContain("handoff_session")
+    const [draft] = await messagesOf(server, await handOver({ client: server.client, model: task.model }, id))
+    expect(JSON.stringify(draft)).toContain("Go on with the parser.")
     expect(task.project.batonLog().filter((line) => /unusable|built-in/.test(line))).toEqual([])
     expect(existsSync(join(directory, "prompts"))).toBe(false)
     const openCodes: readonly string[] = PACKAGE_FILES
