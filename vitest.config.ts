@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config"
 import { EFFORT, SEED } from "./test/support/effort.ts"
+import LongestFirst from "./test/support/longest-first.ts"
 
 // Worked out once, not in every worker.
 process.env.BATON_SEED = String(SEED)
@@ -31,7 +32,9 @@ const together: Extra = { pool: "forks", isolate: false }
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // Tests wait for a quarter of their time.
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/failure-reporter.ts"],
     projects: [
       project("structure", 0, together),
