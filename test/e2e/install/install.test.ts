@@ -107,7 +107,7 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
     ),
     async () => {
       const task = await openTaskProject(binary, () => ({ text: "Noted." }), { bundle: "none" })
-      const tasksFound = () => task.project.batonLog().filter((line) => line.includes("session has a task")).length
+      const tasksFound = () => turnsOf(task).filter((turn) => turn.includes(TASK.specification)).length
       const before = sources(task)
       expect(install(task).exitCode).toBe(0)
       await runWell(task, task.message)
