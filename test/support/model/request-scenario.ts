@@ -107,29 +107,31 @@ type Made = Partial<Record<RequestName, ModelRequest>>
 
 const MOST_TRIES = 5
 
-/** OpenCode 1.2.15 at times compacts twice in a row, with the bundle or without; such a session is compared with none. */
-const compactOnce = async (speaker: Speaker, taskID: string) => {
+/**
+ * A session that begins with this message and is compacted once. OpenCode 1.2.15 at times compacts twice in a row, or goes on with
+ * the messages from before the summary, with the bundle or without; such a session is compared with none.
+ */
+const compactOnce = async (speaker: Speaker, message: string) => {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const working = await createSession(speaker)
-    const task = await speak(speaker, working, `# Worker\n\nTask: ${taskID}\n\nNever touch the lexer.\n`)
+    const id = await createSession(speaker)
+    const first = await speak(speaker, id, message)
     const before = speaker.model.received("compaction").length
-    const compacted = await speak(speaker, working, "COMPACT-NOW")
-    if (speaker.model.received("compaction").length === before + 1) return { working, task, compacted }
+    const compacted = await speak(speaker, id, "COMPACT-NOW")
+    const isOnce = speaker.model.received("compaction").length === before + 1
+    if (isOnce && compacted("turn", -1).conversation.includes("What did we do so far?")) return { id, first, compacted }
   }
   throw new Error(`expected a session that is compacted once, received none in ${MOST_TRIES}`)
 }
 
 const compactSessions = async (speaker: Speaker, taskID: string): Promise<Made> => {
-  const plain = await createSession(speaker)
-  const noTask = await speak(speaker, plain, "Say hello.")
-  const noTaskCompacted = await speak(speaker, plain, "COMPACT-NOW")
-  const { working, task, compacted } = await compactOnce(speaker, taskID)
-  const later = await speak(speaker, working, "What is next?")
+  const plain = await compactOnce(speaker, "Say hello.")
+  const { id, first, compacted } = await compactOnce(speaker, `# Worker\n\nTask: ${taskID}\n\nNever touch the lexer.\n`)
+  const later = await speak(speaker, id, "What is next?")
   return {
-    "no-task": noTask("turn"),
-    "no-task-compaction": noTaskCompacted("compaction"),
-    "no-task-after": noTaskCompacted("turn", -1),
-    task: task("turn"),
+    "no-task": plain.first("turn"),
+    "no-task-compaction": plain.compacted("compaction"),
+    "no-task-after": plain.compacted("turn", -1),
+    task: first("turn"),
     "task-compaction": compacted("compaction"),
     "task-after": compacted("turn", -1),
     "task-later": later("turn"),
