@@ -56,7 +56,8 @@ const AGENTS: readonly Agent[] = [
 ]
 const GONE = "spike"
 
-const PERMISSION = { id: "per_1", title: "npm publish --dry-run", type: "bash" }
+const PERMISSION = { id: "per_1", title: "bash", type: "bash" }
+const COMMAND = "npm publish --dry-run"
 const QUESTION = {
   id: "que_1",
   header: "Line ends",
@@ -81,6 +82,7 @@ const write = ([name, , , all]: Agent, taskID: string, index: number): void => {
   while (doneAt(began - 1) === doing) began--
   const extensions = {
     task: { id: taskID, role: name === "api" ? "planner" : "worker" },
+    permission_subject: doing === "permission" ? COMMAND : null,
     compactions: count("c"),
     handoffs: count("h"),
     status_since: iso(Number(steps[began]?.split(" ")[0])),

@@ -4,7 +4,7 @@ import { chromium } from "playwright-core"
 /** Window height of each scene, and the condition that it waits for. */
 const SCENES = {
   observe: {
-    height: 830,
+    height: 920,
     ready: async (page) => {
       await page.getByText("Try the new bundler").waitFor()
       await page.getByText("Tests pass on both platforms").waitFor()

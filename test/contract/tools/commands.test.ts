@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, rmSync, symlinkSync } from "node:fs"
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
@@ -64,6 +64,23 @@ describe("baton's commands", () => {
     ])
     expect(baton("dcotor").stderr).toContain("did you mean doctor?")
     expect(baton("foo").stderr).toBe("baton: unknown command: foo\nTry: baton --help\n")
+  })
+
+  test(promised("cli.A3", "a script's words, and observe's, go into a file without escape codes"), () => {
+    const said = spawnSync("sh", ["-c", ". ./scripts/support/set-up.sh && say hello"], {
+      cwd: REPOSITORY,
+      encoding: "utf8",
+    })
+    expect(said.stderr).toBe("==> hello\n")
+    const { project, baton } = createProject(NEWEST)
+    const live = join(project, ".opencode/state/live")
+    mkdirSync(live, { recursive: true })
+    const state = { c2c_session_id: "one", opencode_pid: process.pid, agent: { is_idle: false } }
+    const ts = "2026-01-01T00:00:00.000Z"
+    writeFileSync(join(live, "one.json"), JSON.stringify({ event: "state.snapshot", ts, state }))
+    const { stdout } = baton("observe")
+    expect(stdout).toContain("● one  busy")
+    expect(stdout).not.toContain("\u001b")
   })
 
   test(promised("cli.A2", "env puts both commands on PATH, also from a folder with a blank"), () => {
