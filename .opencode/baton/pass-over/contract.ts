@@ -70,7 +70,7 @@ const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) =
   }
 }
 
-export const WORK_STATUSES = ["completed", "failed", "aborted", "partial", "timeout"] as const
+const WORK_STATUSES = ["completed", "failed", "aborted", "partial", "timeout"] as const
 
 /**
  * All schemas of a pass's input and output: the types below, docs/pass-over.schema.json and every check come from them. Names are

@@ -57,7 +57,7 @@ export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | un
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
-export type ToolGuardDeps = {
+type ToolGuardDeps = {
   readonly activePasses: Pick<ActivePasses, "covering" | "of">
   /** Resolves when the files of a pass are ready for its tools. */
   readonly sandboxReady: Sandboxes["ready"]
@@ -71,7 +71,7 @@ export type ToolGuardDeps = {
  *
  * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
-export const createToolGuard =
+const createToolGuard =
   ({ activePasses, sandboxReady, home, log }: ToolGuardDeps) =>
   async ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): Promise<void> => {
     const pass = activePasses.covering(sessionID)

@@ -17,7 +17,7 @@ const RUNS = new RegExp(
   "i",
 )
 
-export const isRun = (path: string): boolean => RUNS.test(path)
+const isRun = (path: string): boolean => RUNS.test(path)
 
 /** @param path of the link, relative to the worktree */
 const leadsOut = (path: string, target: string): boolean => {

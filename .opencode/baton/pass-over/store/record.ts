@@ -79,15 +79,7 @@ export type Decisions = {
   readonly rejected: readonly string[]
 }
 
-export const PASS_STATES = [
-  "sent",
-  "waiting_for_return",
-  "returned",
-  "applied",
-  "rejected",
-  "cancelled",
-  "timed_out",
-] as const
+const PASS_STATES = ["sent", "waiting_for_return", "returned", "applied", "rejected", "cancelled", "timed_out"] as const
 
 /** The design document's return states. `is_late`: the originator had stopped waiting when the result came. */
 export type PassState =
