@@ -35,7 +35,7 @@ const OVER: readonly (readonly [way: Way, plain: Way, what: string])[] = [
   ["reader", "plain", "a pass to a reader, over that"],
   ["talker", "plain", "one that may change files (and does not), over that"],
   ["writer", "plain-writer", "one that writes a file, over a child that does"],
-  ["thinking-writer", "thinking-plain-writer", "the same, with a model that takes half a second"],
+  ["thinking-writer", "thinking-plain-writer", "one that writes a file, with a model that takes half a second"],
 ]
 
 const DONE: ModelReply = { text: "Done." }

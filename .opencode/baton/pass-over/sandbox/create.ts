@@ -63,8 +63,7 @@ export const lookAtSource = async (
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
   // Outside a repository the empty one lists all files, by the .gitignore files there are.
   const list = ["-c", `core.excludesFile=${excludesFile}`, ...LIST, ...(repository ? ["-c"] : [])]
-  const listed = await git(list, { cwd: top, gitFolder: repository?.gitFolder ?? lister })
-  const paths = [...new Set(parseList(listed))]
+  const paths = parseList(await git(list, { cwd: top, gitFolder: repository?.gitFolder ?? lister }))
   if (!repository && paths.length > MAX_FILES_OUTSIDE_GIT) {
     const what = `has ${paths.length} files, which is more than a sandbox holds`
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))

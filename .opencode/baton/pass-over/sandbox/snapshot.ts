@@ -197,8 +197,11 @@ export const lookAtTree = async (top: string, paths: readonly string[], room: nu
     addFolder(dirname(path))
     folders.set(path, (statIfThere(join(top, path))?.mode ?? given()) & 0o777)
   }
+  let last = ""
   await forEachItem(paths, (path) => {
-    if (isExcluded(path)) return
+    // In a conflict git lists a path for each side.
+    if (path === last || isExcluded(path)) return
+    last = path
     const found = look(path)
     if (found.kind === "skipped") skipped.push({ path, reason: found.reason })
     if (found.kind === "folder" && statIfThere(join(top, path, REPOSITORY)) !== undefined) {
