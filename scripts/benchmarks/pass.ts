@@ -86,9 +86,9 @@ export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
     await using project = await openModelProject(binary, script, { files: projectFiles(count) })
     const values = await runInside(binary, "sandbox-cost.ts", project.project.directory, quick ? 2 : sandboxes)
     const of = `of ${count.toLocaleString("en")} files`
-    figure(`pass.sandbox.begun.${count}`, `a sandbox ${of}, until the child is prompted`, "ms", values("begun"))
-    figure(`pass.sandbox.ready.${count}`, `a sandbox ${of}, until its tools work`, "ms", values("ready"))
-    figure(`pass.sandbox.stored.${count}`, `storing one changed file ${of}`, "ms", values("stored"))
+    figure(`pass.sandbox.begun.${count}`, `making a sandbox ${of}, until the child is prompted`, "ms", values("begun"))
+    figure(`pass.sandbox.ready.${count}`, `making a sandbox ${of}, until its tools work`, "ms", values("ready"))
+    figure(`pass.sandbox.stored.${count}`, `storing one changed file in a sandbox ${of}`, "ms", values("stored"))
     const held = `the longest that OpenCode's thread is held for all that, ${of.slice(3)}`
     figure(`pass.sandbox.held.${count}`, held, "ms", values("held"), HELD_MS)
     figure(`pass.sandbox.idle.${count}`, "the same without a pass", "ms", values("idle"))
@@ -120,9 +120,9 @@ export const measurePass: Benchmark = async ({ binary, quick, figure }) => {
   for (const [way, plain, what] of OVER) {
     const more = values[way].map((ms, round) => ms - (values[plain][round] ?? 0))
     figure(`pass.${way}`, what, "ms", more, OVERHEAD_MS)
-    const twice = pairRatios(values[plain], values[way])
+    const ratios = pairRatios(values[plain], values[way])
     if (way === "talker" || way === "writer")
-      figure(`pass.${way}-ratio`, "the same, as a share of the plain one", "×", twice)
+      figure(`pass.${way}-ratio`, "the same, as a share of the plain one", "×", ratios)
   }
   await measureSandbox(FILES, 20)
   await measureSandbox(MANY_FILES, 6)
