@@ -292,7 +292,7 @@ const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skippe
     }
   }
   const listed = await git([...LIST, "-m"], { cwd: top, gitFolder, index })
-  await sort("", [...new Set(parseList(listed))])
+  await sort("", parseList(listed))
   await updateIndex(place, ["--force-remove"], gone)
   const { fit, over } = splitByRoom(present, ({ size }) => size, room(gitFolder))
   skipped.push(...over.map(({ path, size }) => ({ path, reason: describeOver(size) })))
