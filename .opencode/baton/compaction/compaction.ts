@@ -118,8 +118,8 @@ export type Compaction = Recorder & {
   begin(sessionID: string): void
   /** @returns the change to the compacting hook's output, or nothing for a session without a task */
   preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
-  /** Records a compaction that no turn follows, such as a manual one. */
-  recordNewest(sessionID: string): Promise<void>
+  /** Finds a compaction that no turn may follow, such as a manual one. @returns what records it */
+  findNewest(sessionID: string): Promise<() => Promise<void>>
   forget(sessionID: string): void
 }
 
@@ -233,17 +233,19 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       }
     },
 
-    recordNewest: async (sessionID) => {
+    findNewest: async (sessionID) => {
       const binding = await tasks.find(sessionID)
-      if (!binding) return
+      if (!binding) return async () => {}
       const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
-      if (newest.kind === "failed") {
-        log.warn("compaction not recorded yet: the next turn will", { sessionID, reason: newest.reason })
-        return
+      return async () => {
+        if (newest.kind === "failed") {
+          log.warn("compaction not recorded yet: the next turn will", { sessionID, reason: newest.reason })
+          return
+        }
+        const compaction = latestCompaction(newest.value.messages)
+        if (compaction) await recorder.record(binding, compaction)
+        else log.warn("compaction reported, but no summary found", { sessionID })
       }
-      const compaction = latestCompaction(newest.value.messages)
-      if (compaction) await recorder.record(binding, compaction)
-      else log.warn("compaction reported, but no summary found", { sessionID })
     },
   }
 }

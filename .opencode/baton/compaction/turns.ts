@@ -265,8 +265,13 @@ export const createTurns = (deps: TurnsDeps): Turns => {
           return
         case "session.compacted": {
           const { sessionID } = event.properties
-          const record = async () => (await compaction()).recordNewest(sessionID)
-          inBackground(sessionID, queue.add(sessionID, record))
+          // Found at once: another may follow while an earlier one is being recorded.
+          const found = compaction().then((loaded) => loaded.findNewest(sessionID))
+          found.catch(() => {})
+          inBackground(
+            sessionID,
+            queue.add(sessionID, async () => (await found)()),
+          )
           return
         }
         case "session.idle":

@@ -1,10 +1,11 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
 import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import { createDeferred, createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import type { Outbox } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
@@ -24,10 +25,10 @@ const onDisk = <T>(value: T | undefined) => ({
 const nothing = () => {}
 const done = async () => {}
 
-type OnDisk = { binding?: SessionTask; sessionState?: SessionState }
+type Known = { binding?: SessionTask; sessionState?: SessionState; add?: Outbox["add"] }
 
 /** A process that knows of its session what is on disk. */
-const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState }: OnDisk) => {
+const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState, add = done }: Known) => {
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const lookUp = async () => ({ kind: "unknown" as const })
@@ -49,7 +50,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
       createCompaction({
         tasks,
         sessionStates,
-        outbox: { add: done, addIfMissing: done, pending: async () => [], flush: done },
+        outbox: { add, addIfMissing: add, pending: async () => [], flush: done },
         ledger: { readTask: async () => ({ kind: "unknown" }) },
         prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
         claimsMode: async () => "shared",
@@ -84,6 +85,38 @@ test(promised("compaction.C5", "tool uses of a resumed session count while its t
   await search
   await turns.stop()
   expect((await sessionStates.load(sessionID)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
+})
+
+test(promised("compaction.C7", "one that ends while an earlier one is being recorded is recorded too"), async () => {
+  const messages = [userMessage([textPart("Task: ts-b54507")])]
+  const isRecording = createDeferred<void>()
+  const goOn = createDeferred<void>()
+  const lines: string[] = []
+  const { turns } = setUp(createFakeSessions(new Map([[sessionID, { messages }]])), {
+    binding: BINDING,
+    add: async (entry) => {
+      isRecording.resolve()
+      await goOn.promise
+      if (entry.kind === "log") lines.push(entry.message.replace(/ \(.*/, ""))
+    },
+  })
+  const compact = (number: number): void => {
+    const [id, parentID] = [`msg_${number}b`, `msg_${number}a`]
+    const ended = { summary: true, finish: "stop", time: { created: number, completed: number } }
+    messages.push(
+      userMessage([compactionPart()], parentID),
+      assistantMessage(`Summary ${number}.`, ended, { id, parentID }),
+    )
+    turns.observe({ type: "session.compacted", properties: { sessionID } })
+  }
+  compact(1)
+  await isRecording.promise
+  compact(2)
+  // Until the messages were read.
+  await new Promise(setImmediate)
+  compact(3)
+  goOn.resolve()
+  await vi.waitFor(() => expect(lines).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`)))
 })
 
 /** A session whose newest message asks for a compaction. */
