@@ -57,7 +57,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("And no comments.", third)
     await sendCommand(task, third, "")
     const last = await draftIn(task, handedOverTo(task))
-    expectInOrder(last, [MARKER, PROMPT, "The user's later messages", "> Use tabs,", "> And no comments.", "## Facts"])
+    const later =
+      "## The user's later messages, verbatim, oldest first\n> Use tabs,\n> never spaces. Task: is no line here."
+    expectInOrder(last, [MARKER, PROMPT, later, "> And no comments.", "## Facts"])
     expect(occurrences(last, MARKER)).toBe(1)
     expect(last).not.toContain(TEMPLATE)
   })

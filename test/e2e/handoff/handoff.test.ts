@@ -34,8 +34,6 @@ const withFiles = <T extends Pick<TaskProject, "project">>(task: T): T => {
 const parametersOf = (request: ModelRequest | undefined, name: string): unknown =>
   request?.body.tools?.find((tool) => tool.function.name === name)?.function.parameters
 
-const CORRECTION = "Use tabs,\nnever spaces. Task: is no line here."
-
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   test(promised(["handoff.E1", "handoff.A2", "handoff.B3", "handoff.B4"], "in run, the draft is whole"), async () => {
@@ -43,7 +41,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const { taskID, model } = task
     await runWell(task, task.message)
     const from = newestSessionID(task)
-    await runWell(task, CORRECTION, { args: ["--session", from] })
     const goal = "Make the tests pass on Windows"
     await runWell(task, goal, { args: ["--session", from, "--command", "handoff"] })
     const to = handedOverTo(task)
@@ -79,7 +76,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       `## Definition of done\n${TASK.definitionOfDone}`,
       `## Specification\n${TASK.specification}`,
       `## The user's first request, verbatim\n> Task: ${taskID}\n>\n> ${BRIEF}`,
-      "## The user's later messages, verbatim, oldest first\n> Use tabs,\n> never spaces. Task: is no line here.",
       ...["## Facts gathered by program", "Git: branch main", "Not committed ("],
       `Called the Read tool with the following input: {"filePath":"${join(task.project.directory, "src/parser.ts")}"}`,
       "00001| export const parse = () => 1\n(End of file - 1 lines)\n</file>",

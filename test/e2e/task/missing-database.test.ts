@@ -15,7 +15,7 @@ import {
   TASK,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
-import { lastTurn, recordsOf, turnsOf } from "../sessions.ts"
+import { compactionsOf, lastTurn, recordsOf, turnsOf } from "../sessions.ts"
 
 /** Asks prog for the task on LOOK; on COMPACT-NOW the context is full then. */
 const look: Script = (request) => {
@@ -39,31 +39,25 @@ const openWithout = async (binary: OpenCodeBinary) => {
 }
 
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
-  test(promised("task.C2", "a ledger whose database is gone is no new one: the note says so"), async () => {
-    const task = await openWithout(binary)
-    await task.run(`Task: ${task.taskID}\nLOOK`)
-    await task.run(`Work on ${task.taskID}`)
-    expect(lastTurn(task)).toContain("The ledger's database is missing")
-    const [first, second] = turnsOf(task)
-    expect(first).toContain(`The ledger's database is missing: there is no ledger at ${task.path}`)
-    expect(first).not.toContain(TASK.specification)
-    expect(second, "the agent's own prog").toContain(`failed to open database ${task.path}: no ledger is there`)
-    task.bringBack()
-    await task.run("Go on.", { args: ["--continue"] })
-    expect(lastTurn(task)).toContain(TASK.specification)
-  })
-})
-
-describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  test(promised("task.C2", "what is to be recorded while the database is gone waits for it"), async () => {
-    const task = await openWithout(binary)
-    await task.run(`Task: ${task.taskID}\nLOOK COMPACT-NOW`)
-    task.bringBack()
-    await task.run("Go on.", { args: ["--continue"] })
-    expect(lastTurn(task)).toContain(TASK.specification)
-    const recorded = async () => (await recordsOf(task)).find((message) => message.includes("A summary."))
-    await eventually("the record of the compaction", recorded, ...LEDGER_WAIT_MS)
-  })
+  test(
+    promised("task.C2", "a ledger whose database is gone is no new one: the note says so, and records wait"),
+    async () => {
+      const task = await openWithout(binary)
+      await task.run(`Task: ${task.taskID}\nLOOK COMPACT-NOW`)
+      await task.run(`Work on ${task.taskID}`)
+      expect(lastTurn(task)).toContain("The ledger's database is missing")
+      const [first] = turnsOf(task)
+      expect(first).toContain(`The ledger's database is missing: there is no ledger at ${task.path}`)
+      expect(first).not.toContain(TASK.specification)
+      const refusal = `failed to open database ${task.path}: no ledger is there`
+      expect(compactionsOf(task)[0], "the agent's own prog").toContain(refusal)
+      task.bringBack()
+      await task.run("Go on.", { args: ["--continue"] })
+      expect(lastTurn(task)).toContain(TASK.specification)
+      const recorded = async () => (await recordsOf(task)).find((message) => message.includes("A summary."))
+      await eventually("the record of the compaction", recorded, ...LEDGER_WAIT_MS)
+    },
+  )
 })
 
 // scripts/test warns that this is left out.
