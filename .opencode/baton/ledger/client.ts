@@ -112,6 +112,15 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   /** Sessions of this project have tasks of a ledger, so that one was there. */
   const hasTasks = async (): Promise<boolean> => (await readdir(state.path("tasks")).catch(() => [])).length > 0
 
+  /** Features ask for a session's task at the same time. */
+  const showing = new Map<string, Promise<LedgerAnswer>>()
+  const show = (id: string, deadlineMs: number): Promise<LedgerAnswer> => {
+    const running =
+      showing.get(id) ?? runner.run(["show", "--json", "--", id], deadlineMs).finally(() => showing.delete(id))
+    showing.set(id, running)
+    return running
+  }
+
   const write = async (args: readonly string[], deadlineMs = WRITE_DEADLINE_MS): Promise<LedgerWrite> => {
     const answer = await runner.run(args, deadlineMs)
     if (answer.kind === "unavailable") return answer
@@ -169,7 +178,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     readTask: async (id, { deadlineMs = READ_DEADLINE_MS, withClaim = false } = {}) => {
       // The embedded ledger shows the claim with the task.
       const claim = withClaim && (await runner.isReal()) ? readClaim(id) : undefined
-      const answer = await runner.run(["show", "--json", "--", id], deadlineMs)
+      const answer = await show(id, deadlineMs)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode !== 0) {
         if (isUnknownTask(answer.stderr)) return { kind: "unknown" }
