@@ -124,13 +124,19 @@ export const REQUIREMENTS = {
     "Whole sentences are kept in six types, with what they answered, the files between, session and task; confirmed when the agent changed its work unopposed.",
   "learning.A3":
     "On labelled sets, one of them written after the rules were frozen, 95 % of what is stored is right and 60 % is found.",
+  "learning.A4": "A remark about one moment becomes a rule when it is said again; a general one at once.",
   "learning.B1":
     "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once however its process ends, repeats count, ten a session.",
   "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
+  "learning.B3": "What a user said gets only concepts that agents chose in the project, or none.",
   "learning.C1":
     "A root session's first request and the one after a compaction hold the best few matching learnings as data, in one stable place.",
   "learning.C2":
     "learned and forget as tools and baton learned for people; a contradicted learning goes stale with a log line.",
+  "learning.C3":
+    "What agents stored with prog learn is recalled like the user's, marked as theirs, behind corrections, where it fits the session's task; baton learned lists and forgets it.",
+  "learning.C4":
+    "Of the learnings given with labelled requests of projects that the rules were not tuned on, 80 % fit; none about tests goes where no test is in sight.",
   "learning.D1": "An optional Markdown export is rendered and never read back.",
   "learning.E1":
     "A correction is in the next session's first request, not in another project's, not after forget; off, requests are unchanged.",

@@ -8,7 +8,7 @@ import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
 import { collectUserText } from "../task/parse.ts"
 import { detect } from "./detect.ts"
-import { type KnownLearning, type LearningIndex, toEntry } from "./known.ts"
+import { type KnownLearning, type LearningIndex, lookUpBy, toEntry } from "./known.ts"
 import type { LearningProject } from "./learning.ts"
 import {
   MAX_LEARNINGS,
@@ -168,7 +168,12 @@ export const createCapture = (deps: CaptureDeps) => {
       log.info("not learned: it was forgotten before", about)
       return
     }
-    await outbox.add(toEntry(record, saying, project))
+    await outbox.add(toEntry(record, saying, project, knownLearnings))
+    const isNew = !knownLearnings.some(({ key, at }) => key === saying.key && at !== saying.at)
+    if (isNew && lookUpBy(saying.sentence, saying.type).reach === "moment") {
+      log.info("learned: a remark about one moment, told when it is said again", about)
+      return
+    }
     log.info("learned", about)
     notices({ key: `learned ${saying.key}`, title: "learned", message: `“${saying.sentence}”` })
     for (const { key, id, folder } of contradictedBy(saying, knownLearnings)) {

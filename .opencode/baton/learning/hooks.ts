@@ -67,6 +67,9 @@ export const createLearningHooks = (core: Core): Hooks => {
     existsSync(inProject("state", "learning")) ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
     isNamed()
+  /** Sessions with a task are given what agents learned, also where the user has taught nothing. */
+  const hasTask = async (sessionID: string | undefined): Promise<boolean> =>
+    sessionID !== undefined && (await core.services.current)?.tasks.cached(sessionID) !== undefined
   const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
     // A message that sets a task teaches nothing, and need not wait for the rules.
     if (textsOf(parts).some((text) => text.includes("Task:"))) {
@@ -81,7 +84,11 @@ export const createLearningHooks = (core: Core): Hooks => {
   let newest: Promise<void> | undefined
   const examine = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
     // The feature is loaded for a message that teaches something or asks for learnings.
-    const concerns = (await mayHaveLearnings()) || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
+    const concerns =
+      (await mayHaveLearnings()) ||
+      textsOf(parts).some(asksForLearnings) ||
+      (await hasTask(message.sessionID)) ||
+      (await isTeaching(parts))
     if (concerns) await (await load())?.userMessage(message, parts)
   }
 
@@ -132,7 +139,8 @@ export const createLearningHooks = (core: Core): Hooks => {
         const hide = (): void => toolModule?.disableLearningTools(messages)
         const inject = async () => {
           await examining.get(sessionID ?? "")
-          return toolModule && (await mayHaveLearnings()) ? (await load())?.beforeRequest(messages) : undefined
+          const concerns = (await mayHaveLearnings()) || (await hasTask(sessionID))
+          return toolModule && concerns ? (await load())?.beforeRequest(messages) : undefined
         }
         const decided = await withDeadline(inject(), INJECT_DEADLINE_MS)
         if (decided.kind === "done") return decided.value ?? hide

@@ -6,13 +6,14 @@ import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { loadZod, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import { readOwnText } from "../host/untrusted.ts"
-import { type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
+import { isBatons, type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
 import { databasePath } from "../ledger/locate.ts"
 import { type Outbox, queueKey } from "../ledger/outbox-store.ts"
 import type { LearningProject } from "./learning.ts"
 import type { SessionRecord, Statement } from "./records.ts"
-import { contentWords } from "./words.ts"
+import { ABOUT_ANSWERS, ABOUT_CHANGES, isGeneral, SCOPED, STANDING } from "./signals.ts"
+import { rootsOf, weightOf } from "./words.ts"
 
 /** Kinds of learning, the most important first. */
 export const LEARNING_TYPES = ["correction", "decision", "preference", "anti_pattern", "pattern", "insight"] as const
@@ -22,18 +23,33 @@ export type LearningType = (typeof LEARNING_TYPES)[number]
 export const isLearningType = (name: string): name is LearningType =>
   (LEARNING_TYPES as readonly string[]).includes(name)
 
+const AUTHORS = ["user", "agent"] as const
+
+/**
+ * Which requests a learning can fit: those about its subject; all, for a rule about answers; all that change something, for a
+ * rule about commits; none, for a remark about one moment that was made once.
+ */
+const REACHES = ["subject", "answers", "changes", "moment"] as const
+
 /** A learning in the index: only the fields that ranking and display need. */
 export type KnownLearning = {
   /** The ledger's id; absent while the learning waits in the outbox. */
   readonly id?: string | undefined
+  /** Of an agent's learning: its id. */
   readonly key: string
+  /** Empty for an agent's learning, of which only the project's name is known. */
   readonly folder: string
+  /** `agent`: stored with `prog learn`. */
+  readonly by: (typeof AUTHORS)[number]
   readonly type: LearningType
   readonly sentence: string
-  /** Content words of the sentence, each between blanks. */
-  readonly words: string
-  /** The user said it for all future work: it fits any text, after the learnings that match it. */
-  readonly isStanding: boolean
+  /** Roots of the words of the sentence and of the concepts. */
+  readonly words: readonly string[]
+  /** The sum of their weights. */
+  readonly weight: number
+  /** Chosen by an agent; none of a user's. */
+  readonly concepts: readonly string[]
+  readonly reach: (typeof REACHES)[number]
   readonly files: readonly string[]
   /** The last time it was said; ISO 8601. */
   readonly at: string
@@ -48,10 +64,13 @@ const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
     id: z.string().optional(),
     key: z.string(),
     folder: z.string(),
+    by: z.enum(AUTHORS),
     type: z.enum(LEARNING_TYPES),
     sentence: z.string(),
-    words: z.string(),
-    isStanding: z.boolean(),
+    words: z.array(z.string()),
+    weight: z.number(),
+    concepts: z.array(z.string()),
+    reach: z.enum(REACHES),
     files: z.array(z.string()),
     at: z.string(),
     times: z.number(),
@@ -59,17 +78,38 @@ const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
     status: z.enum(["active", "replaced", "forgotten"]),
   })
 
-const STANDING =
-  /\b(?:always|never|from now on|going forward|every time|whenever)\b|\bin this (?:repo|project|code ?base)/i
+const reachOf = (sentence: string, type: LearningType): KnownLearning["reach"] => {
+  if (ABOUT_ANSWERS.test(sentence)) return "answers"
+  if (ABOUT_CHANGES.test(sentence) && STANDING.test(sentence) && !SCOPED.test(sentence)) return "changes"
+  return type === "correction" && !isGeneral(sentence) ? "moment" : "subject"
+}
 
-/** The fields that a sentence is looked up by. */
-export const lookUpBy = (sentence: string): Pick<KnownLearning, "words" | "isStanding"> => ({
-  words: ` ${contentWords(sentence).join(" ")} `,
-  isStanding: STANDING.test(sentence),
+type LookUp = Pick<KnownLearning, "sentence" | "words" | "weight" | "concepts" | "reach">
+
+/** The fields that a learning is looked up by. @param concepts chosen by an agent */
+export const lookUpBy = (sentence: string, type: LearningType, concepts: readonly string[] = []): LookUp => {
+  const words = [...new Set([...rootsOf(sentence), ...concepts.flatMap(rootsOf)])]
+  const weight = words.reduce((sum, word) => sum + weightOf(word), 0)
+  return { sentence, words, weight, concepts, reach: reachOf(sentence, type) }
+}
+
+/** Fields that an agent's learning has not. */
+const AGENTS = { folder: "", by: "agent", type: "insight", times: 1, confirmed: false } as const
+
+const fromAgent = ({ id, summary, concepts, files, createdAt, status }: LedgerLearning): KnownLearning => ({
+  ...AGENTS,
+  id,
+  key: id,
+  ...lookUpBy(summary, AGENTS.type, concepts),
+  reach: "subject",
+  files,
+  at: createdAt,
+  status: status === "active" ? "active" : "forgotten",
 })
 
-/** @returns undefined for a learning that this feature did not make, and for one of another folder */
+/** @returns undefined for a learning of another folder, and for one that a later version of Baton made */
 export const fromLedger = (learning: LedgerLearning, folder: string | undefined): KnownLearning | undefined => {
+  if (!isBatons(learning.detail)) return fromAgent(learning)
   const detail = parseDetail(learning.detail)
   const type = learning.concepts.find(isLearningType)
   if (!detail || !type || (folder !== undefined && detail.folder !== folder)) return undefined
@@ -78,9 +118,9 @@ export const fromLedger = (learning: LedgerLearning, folder: string | undefined)
     id: learning.id,
     key: detail.key,
     folder: detail.folder,
+    by: "user",
     type,
-    sentence: learning.summary,
-    ...lookUpBy(learning.summary),
+    ...lookUpBy(learning.summary, type),
     files: learning.files,
     at: detail.sources.at(-1)?.at ?? learning.createdAt,
     times: detail.times,
@@ -98,9 +138,9 @@ const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | undefine
   return {
     key,
     folder,
+    by: "user",
     type,
-    sentence,
-    ...lookUpBy(sentence),
+    ...lookUpBy(sentence, type),
     files,
     at: entry.source.at,
     times: 1,
@@ -129,7 +169,10 @@ const withWaiting = (
 }
 
 /** All learnings of the project, including those still waiting for the ledger. Never rejects. */
-export type LearningIndex = { read(): Promise<KnownLearning[]> }
+export type LearningIndex = {
+  /** @param hasTask the session has a task: agents may have learned where the user has said nothing yet */
+  read(hasTask?: boolean): Promise<KnownLearning[]>
+}
 
 type KnownLearningsDeps = {
   readonly project: LearningProject
@@ -142,7 +185,7 @@ type KnownLearningsDeps = {
   readonly database?: string
 }
 
-type Copy = { readonly version: 1; readonly stamp: string; readonly learnings: readonly KnownLearning[] }
+type Copy = { readonly version: 2; readonly stamp: string; readonly learnings: readonly KnownLearning[] }
 
 const COPY_FILE = "known.json"
 
@@ -163,28 +206,30 @@ const stampOf = async (database: string): Promise<string | undefined> => {
 }
 
 const copySchema = (z: Zod): ZodType<Copy> =>
-  z.object({ version: z.literal(1), stamp: z.string(), learnings: z.array(knownLearningSchema(z)) })
+  z.object({ version: z.literal(2), stamp: z.string(), learnings: z.array(knownLearningSchema(z)) })
 
 const MAX_TOPICS = 2
 
-/** The first content words of the sentence that are valid concept names: one word that any shell can type. */
-const topicsOf = (sentence: string): string[] =>
-  [...new Set(contentWords(sentence))]
-    .filter((word) => /^[\p{L}\p{N}][\p{L}\p{N}._/-]{1,39}$/u.test(word))
-    .slice(0, MAX_TOPICS)
+/** Concepts that agents have chosen in this project and the sentence names: no word of it becomes one by itself. */
+const topicsOf = (sentence: string, known: readonly KnownLearning[]): string[] => {
+  const roots = rootsOf(sentence)
+  const concepts = [...new Set(known.flatMap((learning) => learning.concepts))]
+  return concepts.filter((concept) => rootsOf(concept).every((root) => roots.includes(root))).slice(0, MAX_TOPICS)
+}
 
-/** Converts a statement to an outbox entry. */
+/** Converts a statement to an outbox entry. @param known the project's learnings, for its concepts */
 export const toEntry = (
   { sessionID }: Pick<SessionRecord, "sessionID">,
   saying: Statement,
   { name, folder }: LearningProject,
+  known: readonly KnownLearning[] = [],
 ): LearningEntry => ({
   kind: "learning",
   project: name,
   folder,
   key: saying.key,
   summary: saying.sentence,
-  concepts: [saying.type, ...topicsOf(saying.sentence)],
+  concepts: [saying.type, ...topicsOf(saying.sentence, known)],
   files: saying.files,
   ...(saying.answered ? { answered: saying.answered } : {}),
   confirmed: saying.confirmed,
@@ -219,8 +264,8 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
       existsSync(folder),
     )
 
-  const readLedger = async (): Promise<readonly KnownLearning[]> => {
-    if (!hasLearned()) return []
+  const readLedger = async (hasTask: boolean): Promise<readonly KnownLearning[]> => {
+    if (!hasTask && !hasLearned()) return []
     const stamp = await stampOf(database)
     if (stamp === undefined) return []
     copy ??= await readCopy()
@@ -232,7 +277,9 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
       return copy?.learnings ?? []
     }
     const learnings = read.learnings.flatMap((learning) => fromLedger(learning, project.onlyFolder) ?? [])
-    copy = { version: 1, stamp: key, learnings }
+    copy = { version: 2, stamp: key, learnings }
+    // A folder for nothing would make every later session ask the ledger.
+    if (learnings.length === 0 && !hasLearned()) return learnings
     state.write(path, JSON.stringify(copy)).catch((error: unknown) => {
       log.warn("the copy of the learnings could not be kept", { path, error: describeError(error) })
     })
@@ -240,7 +287,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
   }
 
   return {
-    read: async () => {
+    read: async (hasTask = false) => {
       try {
         // In this order: an entry that leaves the outbox meanwhile is in the ledger when that is read.
         const sayings = (await waitingRecords()).flatMap((record) =>
@@ -248,7 +295,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
         )
         const entries = (await outbox.pending(queueKey({ project: project.name }))) ?? []
         const waiting = entries.filter((entry): entry is LearningEntry | RetireEntry => !("taskID" in entry))
-        return withWaiting(await readLedger(), [...waiting, ...sayings])
+        return withWaiting(await readLedger(hasTask), [...waiting, ...sayings])
       } catch (error) {
         log.warn("learnings cannot be read", { error: describeError(error) })
         return []

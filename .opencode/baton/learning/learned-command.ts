@@ -15,7 +15,8 @@ import { createLedger } from "../ledger/client.ts"
 import { type LearningDetail, parseDetail, planSteps } from "../ledger/learnings.ts"
 import type { LedgerLearning } from "../ledger/ledger.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { fromLedger, isLearningType, LEARNING_TYPES, type LearningType } from "./known.ts"
+import { isTold } from "./fitting.ts"
+import { fromLedger, isLearningType, type KnownLearning, LEARNING_TYPES, type LearningType } from "./known.ts"
 import { findLearningProject, type LearningProject, retireEntry } from "./learning.ts"
 import { createSessionRecords, type SessionRecord } from "./records.ts"
 
@@ -69,14 +70,18 @@ const readArguments = (args: readonly string[], here: string): Request => {
 }
 
 /** A learning as shown to the user and printed by `--json`. */
-type ReportedLearning = {
+type ReportedLearning = Pick<KnownLearning, "by" | "type" | "sentence"> & {
   readonly id: string
-  readonly type: LearningType
-  readonly sentence: string
   readonly status: "active" | "stale"
+  /** It is a remark about one moment, told when it is said again. */
+  readonly isOnce: boolean
   readonly files: readonly string[]
   readonly concepts: readonly string[]
-  readonly origin: LearningDetail
+  /** Sources of a user's learning; an agent's has none. */
+  readonly origin?: LearningDetail
+  /** An agent's own words beside the sentence. */
+  readonly detail?: string
+  readonly createdAt: string
   /** The times it was given to a model, newest first; only of sessions that still exist. */
   readonly used: readonly { readonly at: string; readonly sessionID: string }[]
 }
@@ -88,46 +93,55 @@ const reportLearnings = (
 ): ReportedLearning[] => {
   const uses = records.flatMap(({ sessionID, given }) => given.map(({ at, keys }) => ({ at, sessionID, keys })))
   return learnings.flatMap((learning): ReportedLearning[] => {
-    const origin = parseDetail(learning.detail)
-    const type = learning.concepts.find(isLearningType)
-    if (!origin || !type || (onlyFolder !== undefined && origin.folder !== onlyFolder)) return []
-    const { id, summary: sentence, files, concepts } = learning
+    const known = fromLedger(learning, onlyFolder)
+    if (!known) return []
+    const { id, files, concepts, detail, createdAt } = learning
+    const { by, type, sentence, key } = known
     const used = uses
-      .filter(({ keys }) => keys.includes(origin.key))
+      .filter(({ keys }) => keys.includes(key))
       .map(({ at, sessionID }) => ({ at, sessionID }))
       .toSorted((one, other) => (one.at < other.at ? 1 : -1))
     const status = learning.status === "active" ? "active" : "stale"
-    return [{ id, type, sentence, status, files, concepts, origin, used }]
+    const origin = parseDetail(detail)
+    const from = origin ? { origin } : detail === "" ? {} : { detail }
+    return [{ id, by, type, sentence, status, isOnce: !isTold(known), files, concepts, ...from, createdAt, used }]
   })
 }
 
 const day = (at: string | undefined): string => (at === undefined ? "never" : localMinute(at).slice(0, 10))
+const kindOf = ({ by, type }: ReportedLearning): string => (by === "agent" ? by : type)
+const since = ({ origin, createdAt }: ReportedLearning): string => day(origin ? origin.sources[0]?.at : createdAt)
 
-const renderLine = ({ id, type, sentence, status, origin, used }: ReportedLearning): string => {
-  const said = `${origin.times}× since ${day(origin.sources[0]?.at)}`
-  const mark = status === "stale" ? " [stale]" : ""
-  return `${id}  ${type.padEnd(12)}  ${said}, used ${used.length}×${mark}  ${sentence}`
+const renderLine = (learning: ReportedLearning): string => {
+  const { id, sentence, status, isOnce, origin, used } = learning
+  const said = `${origin?.times ?? 1}× since ${since(learning)}`
+  const mark = status === "stale" ? " [stale]" : isOnce ? " [told when said again]" : ""
+  return `${id}  ${kindOf(learning).padEnd(12)}  ${said}, used ${used.length}×${mark}  ${sentence}`
 }
 
+const renderOrigin = ({ times, sources, answered, confirmed, forgotten, superseded }: LearningDetail): string[] => [
+  ...line("Said", `${times}×`),
+  ...sources.map(({ at, sessionID, taskID }) => `  ${localMinute(at)} in ${sessionID}${taskID ? ` on ${taskID}` : ""}`),
+  ...line("Answered", answered),
+  ...line("Confirmed", confirmed ? "yes: the agent changed its work, unopposed" : "no"),
+  ...line("Forgotten", forgotten),
+  ...line("Replaced", superseded),
+]
+
+const line = (name: string, value: string | undefined): string[] => (value ? [`${`${name}:`.padEnd(12)}${value}`] : [])
+
 const renderWhole = (learning: ReportedLearning): string => {
-  const { id, type, sentence, status, files, origin, used } = learning
-  const line = (name: string, value: string | undefined): string[] =>
-    value ? [`${`${name}:`.padEnd(12)}${value}`] : []
+  const { id, sentence, status, files, concepts, origin, detail, createdAt, used } = learning
+  const stored = [...line("Stored", `${localMinute(createdAt)}, with prog learn`), ...line("Detail", detail)]
   return [
     sentence,
     "",
     ...line("ID", id),
-    ...line("Type", type),
+    ...line("Type", kindOf(learning)),
     ...line("Status", status),
-    ...line("Said", `${origin.times}×`),
-    ...origin.sources.map(
-      ({ at, sessionID, taskID }) => `  ${localMinute(at)} in ${sessionID}${taskID ? ` on ${taskID}` : ""}`,
-    ),
-    ...line("Answered", origin.answered),
-    ...line("Confirmed", origin.confirmed ? "yes: the agent changed its work, unopposed" : "no"),
+    ...(origin ? renderOrigin(origin) : stored),
+    ...line("Concepts", concepts.filter((concept) => !isLearningType(concept)).join(", ")),
     ...line("Files", files.join(", ")),
-    ...line("Forgotten", origin.forgotten),
-    ...line("Replaced", origin.superseded),
     ...line("Used", `${used.length}×`),
     ...used.map(({ at, sessionID }) => `  ${localMinute(at)} in ${sessionID}`),
   ].join("\n")
@@ -144,15 +158,26 @@ const TITLES: Record<LearningType, string> = {
 
 /** Renders the active learnings as Markdown for people; no program reads it back. */
 const renderExport = (learnings: readonly ReportedLearning[], { name }: LearningProject): string => {
-  const sections = LEARNING_TYPES.flatMap((type) => {
-    const found = learnings.filter((one) => one.type === type && one.status === "active")
-    if (found.length === 0) return []
-    const items = found.map(({ sentence, origin, id }) => {
+  const section = (title: string, found: readonly ReportedLearning[]): string[] => {
+    const items = found.map(({ sentence, origin, createdAt, id }) => {
       const text = sentence.replaceAll(/\s+/g, " ").replaceAll(/[<>[\]*_`\\]/g, (sign) => `\\${sign}`)
-      return `- ${text} (${day(origin.sources.at(-1)?.at)}, ${id})`
+      return `- ${text} (${day(origin ? origin.sources.at(-1)?.at : createdAt)}, ${id})`
     })
-    return [`## ${TITLES[type]}`, "", ...items, ""]
-  })
+    return items.length === 0 ? [] : [`## ${title}`, "", ...items, ""]
+  }
+  const active = learnings.filter(({ status }) => status === "active")
+  const sections = [
+    ...LEARNING_TYPES.flatMap((type) =>
+      section(
+        TITLES[type],
+        active.filter((one) => one.by === "user" && one.type === type),
+      ),
+    ),
+    ...section(
+      "Stored by agents",
+      active.filter(({ by }) => by === "agent"),
+    ),
+  ]
   const note = "Rendered by `baton learned export`; the ledger has the originals, and nothing reads this file."
   return [`# Learned in ${name}`, "", note, "", ...(sections.length > 0 ? sections : ["Nothing yet.", ""])].join("\n")
 }

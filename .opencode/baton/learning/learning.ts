@@ -10,12 +10,14 @@ import { disableTools } from "../host/messages.ts"
 import { isAlive } from "../host/process.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
+import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createCapture } from "./capture.ts"
+import { searchLearnings } from "./fitting.ts"
 import { asksForLearnings, LEARNING_TOOLS } from "./hooks.ts"
 import { createLearningIndex, type KnownLearning } from "./known.ts"
-import { chooseLearnings, createRecall, renderLearning } from "./recall.ts"
+import { createRecall, type Material, renderLearning } from "./recall.ts"
 import { createSessionRecords, type SessionRecord, type Statement } from "./records.ts"
 
 export type LearningProject = {
@@ -58,6 +60,8 @@ const STORE_DEADLINE_MS = 350
 /** A running process stores its own records sooner. An older record is from an earlier process with the same pid. */
 const OWNED_MS = 10 * 60_000
 const LISTED = 30
+/** As long as the task's own note waits for it, which shares the read. */
+const TASK_DEADLINE_MS = 5_000
 
 export type LearningFeature = {
   /** Resolves when what the message teaches is on disk. */
@@ -128,7 +132,28 @@ export const createLearningFeature = async (
     return parent.value === undefined
   }
   const isRoot = async (sessionID: string): Promise<boolean> => (await findIsRoot(sessionID)) ?? false
-  const recall = createRecall({ known, records, isRoot, log, now })
+  const readTask = async (taskID: string): Promise<string> => {
+    const read = await ledger.readTask(taskID, { deadlineMs: TASK_DEADLINE_MS })
+    if (read.kind !== "found") return ""
+    const { title, description, definitionOfDone = "" } = read.task
+    return [title, splitHandoffs(description).specification, definitionOfDone].join("\n")
+  }
+  const readMaterial = async (sessionID: string): Promise<Material> => {
+    const taskID = await findTask(sessionID)
+    const [read, task] = await Promise.all([
+      known.read(taskID !== undefined),
+      taskID === undefined ? undefined : readTask(taskID),
+    ])
+    return { known: read, task }
+  }
+  /** By session: reads for its first request, beside OpenCode's own preparation of it. */
+  const prepared = createLruMap<Promise<Material>>()
+  const read = (sessionID: string): Promise<Material> => {
+    const material = prepared.get(sessionID) ?? readMaterial(sessionID)
+    prepared.delete(sessionID)
+    return material
+  }
+  const recall = createRecall({ read, records, isRoot, log, now })
 
   const inBackground = async (sessionID: string, work: Promise<unknown>): Promise<void> => {
     await work.catch((error: unknown) =>
@@ -204,7 +229,7 @@ export const createLearningFeature = async (
     await Promise.all([addingContext.get(sessionID), replayed])
     await store(sessionID)
     await records.forget(sessionID)
-    for (const memory of [addingContext, touched, asked, roots]) memory.delete(sessionID)
+    for (const memory of [addingContext, touched, asked, roots, prepared]) memory.delete(sessionID)
   }
 
   return {
@@ -215,6 +240,8 @@ export const createLearningFeature = async (
       if (asksForLearnings(text)) asked.set(sessionID, true)
       const isUsers = knownIsRoot(sessionID)
       if (isUsers === false) return
+      const isFirst = parents.get(sessionID) === null && !touched.has(sessionID)
+      if (isFirst && tasks.cached(sessionID)) prepared.set(sessionID, readMaterial(sessionID))
       touched.add(sessionID)
       await left
       // On disk before the model is asked, even while OpenCode has not told whether the session is a child.
@@ -250,15 +277,11 @@ export const createLearningFeature = async (
       void addContext(sessionID).then(() => inBackground(sessionID, store(sessionID)))
     },
     list: async (query = "") => {
-      const found = chooseLearnings(await known.read(), query, {
-        now: now().getTime(),
-        limit: LISTED,
-        needsMatch: query.trim() !== "",
-      })
+      const found = searchLearnings(await known.read(true), query, { now: now().getTime(), limit: LISTED })
       return found.length === 0 ? "Nothing learned fits." : found.map(renderLearning).join("\n")
     },
     forgetLearning: async (id, reason, sessionID) => {
-      const learning = findByID(await known.read(), id)
+      const learning = findByID(await known.read(true), id)
       if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
       await outbox.add(retireEntry(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
       log.info("a learning is forgotten", { sessionID, id, key: learning.key })

@@ -174,3 +174,44 @@ export const EXCLUSIONS: readonly RegExp[] = [
   /\b(?:such as|for example|e\.g\.|called|labelled|labeled|says|reads|text|string|phrase|regex|pattern) ?:? ?["'`“«]¤/,
   /^the (?:label|button|dialog|text|title|message|placeholder|tooltip|option|page|user|client|endpoint|header|footer|form|field|function|method|script) (?:must|should|can)\b(?!.* (?:not|instead of|rather than|never) )/,
 ]
+
+/** Words of a rule that outlives the moment it was said in. */
+export const STANDING = /\b(?:always|never|from now on|going forward|every time|whenever|before you)\b/i
+
+/** Rules about the agent's answers, which fit any request. */
+export const ABOUT_ANSWERS =
+  /^(?:please )?(?:keep|make) (?:your|the|all) (?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies))\b|\b(?:explain|answer|reply|write|talk|respond)\b.*\b(?:to me|simple words|in english|briefly)\b/i
+
+/** Rules about commits and the end of work, which fit any request that changes something. */
+export const ABOUT_CHANGES =
+  /\b(?:commit|push|merg|rebas|amend|branch)\w*\b|\bbefore you (?:say|tell|finish|call|hand|stop|are done)|\bpull requests?\b/i
+
+/** Limits a rule to a kind of work. */
+export const SCOPED = /\b(?:in|for) (?:\w+ )*(?:tests?|specs?|files?|components?|modules?|scripts?|prod\w*)\b|\bwhen\b/i
+
+const OPENING_REMARK =
+  /^(?:\W*(?:no+(?:pe)?|nah|wait|sorry|yeah|but|please|actually|instead|(?:that|this|it)(?:'s| is) (?:wrong|incorrect|not (?:right|correct)))\b[\s,.:;!–—-]*)+/i
+
+/** Speaks of what was done or asked for. */
+const ABOUT_WORK =
+  /^(?:(?:that|this|it) is )?not what\b|^wrong \w+\b|^i (?:asked|said|meant|wanted|never)\b|^you (?:changed|should(?:n'?t| not)? have)\b/i
+
+/** Signs of a correction that outlives the moment it was said in. */
+const GENERAL: readonly RegExp[] = [
+  STANDING,
+  // It is about more than the thing at hand.
+  /\b(?:every\w*|all|any|each|in general|here|we (?!work\b)|our|the team|convention|style|policy|prefer\w*|this (?:repo\w*|project|code ?base))\b/i,
+  // It chooses something by its name.
+  /^use (?!(?:the )?(?:other|same|second|first|old|new)\b|(?:it|that|this|these|those|an?)\b)\S/i,
+  // It rules out a way of working.
+  /^(?:don'?t|do not|stop|you should(?: not|n'?t)) (?!touch|chang|renam|mov|bump|remov|delet)\S+ (?!(?:it|that|this|the|these|those)\b)\S|\b(?:don'?t|do not) \w+ .*, use\b/i,
+  // It is a fact, or gives a reason.
+  /^(?!i\b|you\b)(?:\S+ ){1,5}?(?:is|are|returns?|comes?|uses?|means?|takes?|don'?t|doesn'?t|can'?t|only|may)\b/i,
+  /, \S+ (?:is|are|has|have|does|do|loses?)\b(?! to\b)/i,
+]
+
+/** Tells whether a correction is a rule, and not a remark about the work at hand ("that's wrong, the tilde has to stay"). */
+export const isGeneral = (sentence: string): boolean => {
+  const said = sentence.replace(OPENING_REMARK, "")
+  return !ABOUT_WORK.test(said) && GENERAL.some((pattern) => pattern.test(said))
+}

@@ -41,7 +41,7 @@ export type LearningEntry = {
   readonly source: LearningSource
 }
 
-/** An outbox entry that retires all active learnings of the folder with this key. */
+/** An outbox entry that retires all active learnings of the folder with this key, or the learning of an agent with this id. */
 export type RetireEntry = {
   readonly kind: "retire"
   readonly project: string
@@ -85,6 +85,9 @@ export const renderDetail = (detail: LearningDetail): string => {
     ...line("Superseded", detail.superseded),
   ].join("\n")
 }
+
+/** Tells whether Baton made a learning, of any version; others come from `prog learn`. */
+export const isBatons = (detail: string): boolean => detail.startsWith("Baton learning")
 
 /** @returns undefined for a learning that is not Baton's */
 export const parseDetail = (text: string): LearningDetail | undefined => {
@@ -143,15 +146,19 @@ const planLearning = (known: readonly Known[], entry: LearningEntry): LearningSt
   return text === renderDetail(detail) ? [] : [{ kind: "edit", id: learning.id, detail: text }]
 }
 
-/** Plans the steps of an entry. Pure; once they are done it plans none, so a delivery can be repeated. */
-export const planSteps = (learnings: readonly LedgerLearning[], entry: LearningEntry | RetireEntry): LearningStep[] => {
-  const known = findKnown(learnings, entry)
-  if (entry.kind === "learning") return planLearning(known, entry)
-  return known
-    .filter(({ learning }) => learning.status === "active")
-    .flatMap(({ learning: { id }, detail }): LearningStep[] => {
+const planRetirement = (learnings: readonly LedgerLearning[], entry: RetireEntry): LearningStep[] => {
+  const active = learnings.filter(({ status }) => status === "active")
+  const agents = active.filter(({ id, detail }) => id === entry.key && !isBatons(detail))
+  return [
+    ...agents.map(({ id }): LearningStep => ({ kind: "retire", id, reason: entry.reason })),
+    ...findKnown(active, entry).flatMap(({ learning: { id }, detail }): LearningStep[] => {
       const marked = renderDetail({ ...detail, [entry.as]: entry.reason })
       const edit: LearningStep[] = marked === renderDetail(detail) ? [] : [{ kind: "edit", id, detail: marked }]
       return [...edit, { kind: "retire", id, reason: entry.reason }]
-    })
+    }),
+  ]
 }
+
+/** Plans the steps of an entry. Pure; once they are done it plans none, so a delivery can be repeated. */
+export const planSteps = (learnings: readonly LedgerLearning[], entry: LearningEntry | RetireEntry): LearningStep[] =>
+  entry.kind === "retire" ? planRetirement(learnings, entry) : planLearning(findKnown(learnings, entry), entry)

@@ -3,8 +3,9 @@
  * of checking one message.
  */
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
+import { chooseLearnings } from "../../../.opencode/baton/learning/fitting.ts"
 import { type KnownLearning, LEARNING_TYPES, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
-import { chooseLearnings, renderLearnings } from "../../../.opencode/baton/learning/recall.ts"
+import { renderLearnings } from "../../../.opencode/baton/learning/recall.ts"
 import { interleave } from "../measure.ts"
 
 const [learnings = "", rounds = ""] = process.argv.slice(2)
@@ -14,13 +15,14 @@ const subject = (at: number): string => SUBJECTS[at % SUBJECTS.length] ?? ""
 
 const made = Array.from({ length: Number(learnings) }, (_, at): KnownLearning => {
   const sentence = `No, use module${at} for the ${subject(at)} instead of the shared helper in the ${subject(at * 7 + 3)}.`
+  const type = LEARNING_TYPES[at % LEARNING_TYPES.length] ?? "insight"
   return {
     id: `lrn-${at.toString(16).padStart(6, "0")}`,
     key: at.toString(16).padStart(12, "0"),
     folder: "/project",
-    type: LEARNING_TYPES[at % LEARNING_TYPES.length] ?? "insight",
-    sentence,
-    ...lookUpBy(sentence),
+    by: "user",
+    type,
+    ...lookUpBy(sentence, type),
     files: [`src/${subject(at)}/module${at}.ts`],
     at: new Date(Date.UTC(2026, 0, 1) + at * 60_000).toISOString(),
     times: 1 + (at % 3),
@@ -35,7 +37,7 @@ const timed = (work: () => unknown) => (): number => {
   return performance.now() - started
 }
 const subjects = {
-  lookup: timed(() => renderLearnings(chooseLearnings(made, MESSAGE, { now: Date.UTC(2026, 6, 1) }))),
+  lookup: timed(() => renderLearnings(chooseLearnings(made, MESSAGE, Date.UTC(2026, 6, 1)))),
   copy: timed(() => JSON.parse(copy)),
   look: timed(() => detect(MESSAGE)),
 }

@@ -28,7 +28,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
       const session = { version: 1, sessionID: "ses_B", pid: 1, sayings: [], given }
       writeFileSync(join(folder, "ses_B.json"), JSON.stringify(session))
     }
-    return { project, add, use, learned: (...args: string[]) => baton("learned", ...args) }
+    return { project, prog, add, use, learned: (...args: string[]) => baton("learned", ...args) }
   }
 
   test(promised(["learning.C2", "learning.D1"], "lists, shows, forgets and exports what this project learned"), () => {
@@ -59,6 +59,39 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(learned("show", id).stdout).toMatch(/Forgotten: {2}\d{4}-\d\d-\d\d by a person: we moved on/)
     expect(learned("forget", id, "--reason", "again").status).toBe(1)
   })
+
+  test(
+    promised("learning.C3", "lists, shows, exports and forgets what agents stored with prog learn, as theirs"),
+    () => {
+      const { project, add, learned, prog } = setUp()
+      const flags = [
+        "-p",
+        basename(project),
+        "-c",
+        "charmap",
+        "-f",
+        "config/charmap.json",
+        "--detail",
+        "See gulpfile.js.",
+      ]
+      const note = prog("learn", ...flags, "--", "The charMap is generated.").stdout.trim()
+      const said = add(SENTENCE)
+      const listed = learned().stdout
+      expect(listed).toMatch(
+        new RegExp(`^${note}  agent         1× since \\d{4}-\\d\\d-\\d\\d, used 0×  The charMap is`, "m"),
+      )
+      expect(listed).toContain(`${said}  correction`)
+      const shown = learned("show", note).stdout
+      for (const part of ["with prog learn", "See gulpfile.js.", "charmap", "config/charmap.json"])
+        expect(shown).toContain(part)
+      expect(JSON.parse(learned("--json").stdout)).toContainEqual(expect.objectContaining({ id: note, by: "agent" }))
+      expect(learned("export").stdout).toContain("## Stored by agents\n\n- The charMap is generated.")
+      expect(learned("forget", note, "--reason", "it moved").stdout).toBe("Forgotten: The charMap is generated.\n")
+      expect(learned().stdout).not.toContain(note)
+      expect(learned().stdout).toContain(said)
+      expect(learned("list", "--all").stdout).toContain(`${note}  agent`)
+    },
+  )
 
   test(promised("learning.C2", "refuses a wrong command line with what was expected"), () => {
     const { learned } = setUp()

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
+  bash,
   COMPACTING_STEP,
   endsOf,
   eventually,
@@ -15,6 +16,7 @@ import {
   runOpenCode,
   type Script,
   type SharedTask,
+  TASK,
   type TaskProject,
   testsOnce,
 } from "../../support/index.ts"
@@ -31,6 +33,8 @@ const script: Script = (request) => {
   const last = newestWords(request)
   if (last.includes("[tool]")) return { text: "Done." }
   if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
+  const command = /RUN: (.+)/.exec(last)?.[1]
+  if (command) return bash(command)
   const forgotten = /FORGET (\S+)/.exec(last)?.[1]
   if (forgotten) return { tool: "forget", input: { id: forgotten, reason: "the user said so" } }
   if (last.includes("LIST")) return { tool: "learned", input: { query: "formatter" } }
@@ -134,6 +138,27 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(stale?.detail).toMatch(/Forgotten: .* by the agent in ses_\w+: the user said so/)
   })
 
+  test(
+    promised("learning.C3", "what an agent stored goes with the next task that it fits, as an agent's"),
+    async () => {
+      const task = await openSharedTask(binary, script)
+      const note = "The table of the parser is generated."
+      const stores = `prog learn "${note}" -p ${basename(task.project.directory)} -c parser`
+      await task.say(`Task: ${task.taskID}\nRUN: ${stores}`)
+      const [learning] = await stored(task, one("active"))
+      const next = await firstRequest(task, () => task.say(`Task: ${task.taskID}\nGo on.`), "Go on.")
+      expect(next.conversation).toContain(`- agent [${learning?.id}, `)
+      expect(next.conversation).toContain(JSON.stringify(note))
+      expect(next.conversation).toContain("notes from prog, where agents write")
+      const other = await task.ledger.addTask({ ...TASK, title: "Draw a logo", specification: "A lighthouse." })
+      await task.say(`Task: ${other}`)
+      expect(lastTurn(task)).toContain("Draw a logo")
+      expect(lastTurn(task)).not.toContain(BLOCK)
+      const rest = await firstRequest(task, () => task.say("Make the parser quicker."))
+      expect(rest.conversation, "a session without a task").toContain(`- agent [${learning?.id}, `)
+    },
+  )
+
   once(promised("learning.E1", "switched off, requests are byte for byte those without the plugin"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<string[]> => {
       const task = await openSharedTask(binary, script, { bundle })
@@ -153,7 +178,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
     const run = runOpenCode(CORRECTION, { binary, project: task.project })
     const [{ exitCode, stderr }] = await Promise.all([run, ...orders.map((order) => task.say(order))])
     expect(exitCode, stderr).toBe(0)
-    const begin = () => task.say("Work on the parser and the formatter.")
+    const begin = () => task.say("The parser ignores comments; work on it and on the formatter.")
     const { conversation: text } = await firstRequest(task, begin)
     expect(text).toContain(JSON.stringify(orders[0]).replaceAll("<", "\\u003c").replaceAll(">", "\\u003e"))
     expect(text.split("</baton-learned>")).toHaveLength(2)

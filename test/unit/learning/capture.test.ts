@@ -9,6 +9,7 @@ import { createCapture, workAround } from "../../../.opencode/baton/learning/cap
 import { createLearningIndex } from "../../../.opencode/baton/learning/known.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { contradicts, learningKey } from "../../../.opencode/baton/learning/words.ts"
+import type { LedgerLearning } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -77,14 +78,14 @@ describe("what was around a message", () => {
 })
 
 /** A project's learnings, and a ledger that has none. */
-const open = (folder = temporaryFolder(), messages: StoredMessage[] = []) => {
+const open = (folder = temporaryFolder(), messages: StoredMessage[] = [], agents: readonly LedgerLearning[] = []) => {
   const log = createRecordedLog()
   const state = createStateFolder(folder)
   const records = createSessionRecords({ state, log, pid: 1 })
   const entries: OutboxEntry[] = []
   const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), pending: async () => entries }
   const project = { name: "p", folder, onlyFolder: folder }
-  const readLearnings = vi.fn(async () => ({ kind: "found", learnings: [] }) as const)
+  const readLearnings = vi.fn(async () => ({ kind: "found", learnings: agents }) as const)
   const ledger = { readLearnings }
   const database = join(folder, "prog.db")
   const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
@@ -107,7 +108,7 @@ test(promised("learning.B1", "a damaged copy of the ledger's answer is not belie
   const { folder, state, database, known, log, readLearnings } = open()
   writeFileSync(database, "x")
   const { mtimeMs, size } = statSync(database)
-  const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
+  const copy = { version: 2, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
   await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
   expect(await known.read()).toEqual([])
   expect(readLearnings).toHaveBeenCalledOnce()
@@ -127,12 +128,36 @@ describe("the capture", () => {
       await restarted.store()
       await restarted.store()
       expect(restarted.entries).toMatchObject([
-        { kind: "learning", summary: "No, use tabs.", concepts: ["correction", "tab"], source: { messageID: "msg_1" } },
+        { kind: "learning", summary: "No, use tabs.", concepts: ["correction"], source: { messageID: "msg_1" } },
       ])
       expect(restarted.told).toEqual(["learned: “No, use tabs.”"])
       expect(await open(first.folder).records.waiting()).toEqual([])
     },
   )
+
+  test(
+    promised("learning.B3", "gives a sentence the concepts of agents that it names, and no word of its own"),
+    async () => {
+      const said = { detail: "", files: [], createdAt: "2026-11-20T12:00:00Z", status: "active" }
+      const note = { ...said, id: "lrn-1a2b3c", summary: "It is generated.", concepts: ["charmap", "build"] }
+      const { look, store, entries, database } = open(temporaryFolder(), [], [note])
+      writeFileSync(database, "x")
+      await look("No, use tabs in the charMap.", "msg_1")
+      await store()
+      expect(entries).toMatchObject([{ concepts: ["correction", "charmap"] }])
+    },
+  )
+
+  test(promised("learning.A4", "tells the user of a rule, and of a remark when it is said again"), async () => {
+    const { look, store, entries, told } = open()
+    await look("That's wrong, the tilde has to stay.", "msg_1")
+    await store()
+    expect(told).toEqual([])
+    await look("That's wrong, the tilde has to stay!", "msg_2")
+    await store()
+    expect(entries).toHaveLength(2)
+    expect(told).toHaveLength(1)
+  })
 
   test(promised("learning.B1", "keeps what another process of the same session learned meanwhile"), async () => {
     const first = open()

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest"
 import { SILENT } from "../../../.opencode/baton/host/log.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { chooseLearnings, MAX_GIVEN } from "../../../.opencode/baton/learning/fitting.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
 import * as recalls from "../../../.opencode/baton/learning/recall.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
@@ -10,17 +11,27 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
-const { chooseLearnings, createRecall, MAX_CHARACTERS, MAX_GIVEN, renderLearnings } = recalls
+const { createRecall, MAX_CHARACTERS, renderLearnings } = recalls
 
 const NOW = Date.parse("2026-11-22T12:00:00Z")
 
-const ANY = { folder: "/p", type: "correction", files: [], times: 1, confirmed: false, status: "active" } as const
+const ANY = {
+  folder: "/p",
+  by: "user",
+  type: "correction",
+  files: [],
+  times: 1,
+  confirmed: false,
+  status: "active",
+} as const
 const learned = (sentence: string, changes: Partial<KnownLearning> = {}): KnownLearning => {
   const key = sentence.length.toString(16).padStart(12, "0")
-  return { ...ANY, key, sentence, ...lookUpBy(sentence), at: "2026-11-20T12:00:00Z", ...changes }
+  const type = changes.type ?? ANY.type
+  const seen = lookUpBy(sentence, type, changes.concepts)
+  return { ...ANY, key, ...seen, reach: "subject", at: "2026-11-20T12:00:00Z", ...changes }
 }
 const chosen = (known: readonly KnownLearning[], text: string): string[] =>
-  chooseLearnings(known, text, { now: NOW }).map(({ sentence }) => sentence)
+  chooseLearnings(known, text, NOW).map(({ sentence }) => sentence)
 
 describe("what is given", () => {
   test(promised("learning.C1", "goes by type, then match, recency and confirmations"), () => {
@@ -33,22 +44,49 @@ describe("what is given", () => {
       learned("we chose the parser", { type: "decision" }),
     ]
     const corrections = ["the parser of tabs", "the parser, twice", "the parser, once", "the parser, old"]
-    const expected = [...corrections, "we chose the parser", "insight about the parser"]
-    expect(chosen(known, "Fix the parser for tabs")).toEqual(expected)
+    expect(chosen(known, "Fix the parser for tabs")).toEqual([...corrections, "we chose the parser"])
+    const others = known.filter(({ type }) => type !== "correction")
+    expect(chosen(others, "Fix the parser")).toEqual(["we chose the parser", "insight about the parser"])
   })
 
   test(promised("learning.C1", "matches a text or a file's name, unless stale; some fits any work"), () => {
     const others = [learned("use tabs in the formatter"), learned("parser", { status: "replaced" })]
     expect(chosen(others, "Draw the parser")).toEqual([])
     const small = learned("keep it small", { files: ["src/deep/lexer.ts"] })
-    const known = [small, learned("never commit to main", { type: "preference" })]
-    expect(chosen(known, "Look at lexer.ts")).toEqual(["keep it small", "never commit to main"])
-    expect(chosen(known, "Hello")).toEqual(["never commit to main"])
+    const main = "never commit to main"
+    const known = [small, learned(main, { type: "preference", reach: lookUpBy(main, "preference").reach })]
+    expect(chosen(known, "Look at lexer.ts")).toEqual(["keep it small", main])
+    expect(chosen(known, "Hello")).toEqual([main])
+    expect(chosen(known, "Who wrote this?"), "a question changes nothing").toEqual([])
   })
 
-  test(promised("learning.C1", "is at most 8 learnings and 2,000 characters"), () => {
+  test(promised("learning.A4", "is a remark about one moment only when it was said again"), () => {
+    const tilde = "that's wrong, the tilde has to stay"
+    const remark = { reach: lookUpBy(tilde, "correction").reach } as const
+    expect(chosen([learned(tilde, remark)], "Replace the tilde")).toEqual([])
+    expect(chosen([learned(tilde, { ...remark, times: 2 })], "Replace the tilde")).toEqual([tilde])
+  })
+
+  test(promised("learning.C3", "holds an agent's learning as an agent's, behind corrections"), () => {
+    const agents = { id: "lrn-1a2b3c", by: "agent", type: "insight" } as const
+    const note = learned("the table is generated", { ...agents, concepts: ["charmap"] })
+    const known = [
+      note,
+      learned("use tabs in the charmap"),
+      learned(`the charmap ${"x".repeat(999)}`, { ...agents, key: "lrn-2" }),
+    ]
+    const found = chooseLearnings(known, "Edit the charmap", NOW)
+    expect(found.map(({ by }) => by)).toEqual(["user", "agent", "agent"])
+    const { text } = renderLearnings(found)
+    expect(text).toContain('- agent [lrn-1a2b3c, 2026-11-20]: "the table is generated"')
+    expect(text).toContain("notes from prog, where agents write")
+    expect(text).not.toContain("x".repeat(300))
+    expect(renderLearnings(found.slice(0, 1)).text).not.toContain("agents")
+  })
+
+  test(promised("learning.C1", "is at most 5 learnings and 2,000 characters"), () => {
     const known = Array.from({ length: 40 }, (_, at) => learned(`parser ${"x".repeat(at * 10)}`))
-    const found = chooseLearnings(known, "parser", { now: NOW })
+    const found = chooseLearnings(known, "parser", NOW)
     expect(found).toHaveLength(MAX_GIVEN)
     expect(renderLearnings(found).text.length).toBeLessThanOrEqual(MAX_CHARACTERS)
   })
@@ -77,8 +115,8 @@ const compacted = () => [
 test(promised("soak.B4", "of more than 500 sessions, the block of the least recently used is dropped"), async () => {
   const record = { version: 1, sessionID: "", pid: 1, sayings: [], given: [] } as const
   const records = { read: async () => record, update: async () => record }
-  const known = { read: async () => [learned("use tabs in the parser")] }
-  const recall = createRecall({ known, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
+  const read = async () => ({ known: [learned("use tabs in the parser")], task: undefined })
+  const recall = createRecall({ read, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
   for (let at = 0; at <= 500; at++) {
     const message = user("msg_1", "Fix the parser")
     message.info.sessionID = `ses_${at}`
@@ -88,11 +126,12 @@ test(promised("soak.B4", "of more than 500 sessions, the block of the least rece
 })
 
 describe("the request", () => {
-  const open = ({ isRoot = true, folder = temporaryFolder() } = {}) => {
+  const open = ({ isRoot = true, folder = temporaryFolder(), task = "" } = {}) => {
     const log = createRecordedLog()
     const records = createSessionRecords({ state: createStateFolder(folder), log, pid: 1 })
-    const known = { learnings: [learned("use tabs in the parser")], read: async () => known.learnings }
-    const recall = createRecall({ known, records, isRoot: async () => isRoot, log, now: () => new Date(NOW) })
+    const known = { learnings: [learned("use tabs in the parser")] }
+    const read = async () => ({ known: known.learnings, task })
+    const recall = createRecall({ read, records, isRoot: async () => isRoot, log, now: () => new Date(NOW) })
     const request = async (...messages: StoredMessage[]): Promise<string[]> => {
       const change = await recall.inject(messages)
       change?.()
@@ -111,6 +150,14 @@ describe("the request", () => {
     expect((await first.request(...structuredClone(later)))[0]).toBe(begun)
     const restarted = open({ folder: first.folder })
     expect((await restarted.request(...later))[0]).toBe(begun)
+  })
+
+  test(promised("learning.C3", "holds what fits the session's task, which the message only names"), async () => {
+    const task = "Support CRLF\nThe parser counts lines wrongly."
+    expect((await open().request(user("msg_1", "Task: ts-abc123"))).join()).not.toContain("use tabs")
+    expect((await open({ task: `Parser: ${task}` }).request(user("msg_1", "Task: ts-abc123"))).join()).toContain(
+      "use tabs",
+    )
   })
 
   test(promised("learning.C1", "has them in the log when they are in it, and not before"), async () => {
