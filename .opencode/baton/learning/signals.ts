@@ -182,9 +182,9 @@ export const STANDING = /\b(?:always|never|from now on|going forward|every time|
 export const ABOUT_ANSWERS =
   /^(?:please )?(?:keep|make) (?:your|the|all) (?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies))\b|\b(?:explain|answer|reply|write|talk|respond)\b.*\b(?:to me|simple words|in english|briefly)\b/i
 
-/** Rules about commits and the end of work, which fit any request that changes something. */
+/** Rules about commits, white space and the end of work, which fit any request that changes something. */
 export const ABOUT_CHANGES =
-  /\b(?:commit|push|merg|rebas|amend|branch)\w*\b|\bbefore you (?:say|tell|finish|call|hand|stop|are done)|\bpull requests?\b/i
+  /\b(?:commit|push|merg|rebas|amend|branch|indent)\w*\b|\b(?:tabs|semicolons|(?:single|double) quotes|pull requests?)\b|\bbefore you (?:say|tell|finish|call|hand|stop|are done)/i
 
 /** Limits a rule to a kind of work. */
 export const SCOPED = /\b(?:in|for) (?:\w+ )*(?:tests?|specs?|files?|components?|modules?|scripts?|prod\w*)\b|\bwhen\b/i

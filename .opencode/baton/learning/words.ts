@@ -33,65 +33,32 @@ export const contentWords = (text: string): string[] =>
 
 /** Words of any work on software, and of any English: they name no subject. */
 const COMMON = (
-  "able accept act actual ad admin after afterwards against ago allow almost alone along already although among " +
-  "amount annual answer anything apart api app apparent application apply april area argument around array arrive " +
-  "aside ask aspect attempt attention august average aware away back bare base basic basis become before begin " +
-  "behind believe belong below beside between big billion bit body borrow bother bottom bounce box break bright " +
-  "bring broad broken build busy button buy call care careful carry case catch category cause central certain " +
-  "chance cheap check choice choose circle claim class clean clear click client climb close cold colleague collect " +
-  "column combine come command commit common company compare complain component compute computer concern condition " +
-  "config connect consider constant contact contain content context continue convert copy corner cost count couple " +
-  "course cover create cross current customer cut daily danger dangerous dark data date day dead deal dear december " +
-  "decide decision decrease deep default define degree delay delete deliver demand depend deploy describe desk " +
-  "detect develop developer differ difference different difficulty direct direction dirty disappear discover divide " +
-  "document double doubt dozen drag draw drive drop dry due eager early easy eat edge edit effect effort eight " +
-  "either element eleven else empty encounter end endpoint engineer enough enter entry environment equal era error " +
-  "escape essential establish even evening event ever evidence exact examine example exception exclude execute " +
-  "exist expect experience explain express extend external extra face fact factor fail failure fair fall false " +
-  "familiar famous far fast feature february fetch field fifty fight figure fill filter final find fine finish " +
-  "first fit five flag fly folder follow force foreign forget form format former four fourth frame free fresh " +
-  "friday front full function funny further future gain gather general generate give global goal gone grab grand " +
-  "grant great ground group grow guess guide guy habit half hand handle hang happen hard hate head header hear " +
-  "heavy height help hide high history hit hold hole home honest hope hot hour hourly house huge hundred hurt idea " +
-  "ideal identical identify ignore ill image imagine immediate impact implement import important impossible improve " +
-  "include increase independent index indicate individual inform information initial inner input insert inside " +
-  "install instance intend interest internal internet introduce invalid invite involve issue item january job join " +
-  "july jump june junior key kind know knowledge lack land laptop large last late latter launch law lay layer lazy " +
-  "lead learn least leave length less lesson letter level library lie life lift likely limit link list listen " +
-  "little live load local log logic lonely long look loop loose lose loss loud low luck lucky machine main major " +
-  "man manage map march mark mass match material matter maximum mean measure meet member mention mere merely " +
-  "message method middle million mind minimum minor minute miss missing mistake mixed mode model modern modify " +
-  "module moment monday month monthly morning move movement multiple name native natural nature near neat necessary " +
-  "negative nervous neutral next nice night nightly nine none noon normal note nothing notice november number " +
-  "numerous object observe obtain obvious occur october odd off offer office official often once open operate " +
-  "opinion opportunity option order ordinary organize origin original outer output outside overall overwrite owner " +
-  "package page pair paper parallel parameter part particular pass past path pattern pay peak people per percent " +
-  "perfect period permanent permit person personal phase phone pick piece place plain plan play pleasant point poor " +
-  "popular position positive possibility possible potential practice precise prepare presence present preserve " +
-  "press pressure pretend pretty prevent previous primary principle print priority private problem procedure " +
-  "process prod produce product production program progress prohibit project promise proof proper property proposal " +
-  "protect proud prove provide provider public publish pull pure purpose push quality quantity quarter query " +
-  "question quick quiet quite raise random range rank rare rate raw reach react read reader ready real reality " +
-  "reason receive recent recognize recommend record recover reduce refer reference refuse regard region regular " +
-  "reject relate relation relative release relevant reliable remain remember remove render repair repeat replace " +
-  "report repository represent request require resolve resource respect respond response rest restart restore " +
-  "result retry return reuse reveal rich ring rise risk role roll room rotate rough round routine row rule run sad " +
-  "safe saturday save scale scan scene scheme scope screen script search second secondary section see seem select " +
-  "send senior sense sensible sentence separate september sequence series serious server service session set " +
-  "setting seven several severe shape share sharp shift ship shop short shout show shrink shut sick side sign " +
-  "silent similar simple simply single sit site situation six size skill skip sleep slight slow small smart smooth " +
-  "soft solid solution solve soon sort source space speak special specific speed spend spot spread stable staff " +
-  "stage stand standard start state statement status stay step stick store story straight strange strict strike " +
-  "string strong structure struggle stuff stupid style subject success sudden suffer sufficient suggest suitable " +
-  "sum sunday superfluous supply support suppose sure surface surprise survive suspect swap sweet switch symbol " +
-  "system table tag take tall target task teach team tell temporary ten tend text theory think third thirty though " +
-  "thousand three through throw thursday tie time tiny tired title today together tomorrow tool top topic total " +
-  "touch tough toward track trade train transfer travel treat trend trial trigger trip triple trouble true trust " +
-  "truth tuesday turn twelve twenty twice type typical ugly unable understand unique unit unknown unlikely until " +
-  "unusual update upgrade upper urgent usage useful user usual valid value variable various vast version via view " +
-  "virtual visible visit visitor vital voice volume walk wall warm warn waste watch wave weak wear web wednesday " +
-  "week weekend weekly weight weird wet whole wide width wild win wise wish within woman wonder word world worry " +
-  "worse worst worth wrap year yearly yesterday yet young zero zone"
+  "able accept act ad after afterwards against ago allow almost alone along already although among amount answer " +
+  "anything apart api app application apply argument around array arrive aside ask away back base become before " +
+  "begin behind below beside between big bring build busy button buy call care carry case check class clear client " +
+  "close collect column come command commit common compare component compute config consider contain continue " +
+  "convert copy cost count cover create current customer cut data date day deal decide default delete deploy " +
+  "describe different direct document drop early easy edit either else empty end endpoint enough entry error even " +
+  "event ever exact example exist expect explain extend extra fail failure fall far fast feature field fill filter " +
+  "final find finish first fit folder follow forget form format free full function further general give group grow " +
+  "guess half hand handle happen hard head header hear help hide high hold hour hundred idea image import include " +
+  "index input inside item job join jump key kind know large last late latter lead learn least leave length less " +
+  "level library life likely limit link list little live load local log logic long look loop lose low main manage " +
+  "map mark match matter mean meet merely message method middle minute miss mistake model module month move name " +
+  "native near necessary network next nice night none normal note nothing notice number object off often once open " +
+  "option order output outside package page pair parameter part pass path pattern people per person phone pick " +
+  "piece place plain plan play point poor possible press pretty prevent print problem process prod produce product " +
+  "production program project proper prove provide provider public pull pure push query question quick quiet quite " +
+  "raise rate raw reach react read reader ready real reason receive recent record reduce refer regular relate " +
+  "release remain remember remove render repeat replace report repository request require resource response rest " +
+  "result return rise role room round row rule run safe save scale screen script search second section see seem " +
+  "select send separate serious server service session set setting several share short show side sign silent " +
+  "similar simple simply single sit site size sleep slow small smart soft soon sort source space special spend " +
+  "spread stand start state statement status stay step stick store straight strange strict string strong style " +
+  "suggest support sure switch symbol system table tag take task team tell ten text think though thousand three " +
+  "through throw time title together tool top total touch toward track treat trouble true turn twice type " +
+  "understand unit until update upgrade upper useful user usual value variable various version via view visit walk " +
+  "watch wear web week whole wide win wish within wonder word world worth year yesterday yet zero"
 ).split(" ")
 
 /** Words for one subject, of which people use one and learnings another. */

@@ -63,6 +63,7 @@ describe("a correction", () => {
     ["Please don't touch package.json again.", "moment"],
     ["No, use tabs instead of spaces in the formatter.", "subject"],
     ["Never commit straight to main.", "changes"],
+    ["No, always use tabs instead of spaces here.", "changes"],
     ["Keep your answers short.", "answers"],
   ])(promised("learning.A4", "%s reaches: %s"), (sentence, reach) => {
     expect(lookUpBy(sentence, "correction").reach).toBe(reach)
