@@ -61,15 +61,13 @@ export const createLearningHooks = (core: Core): Hooks => {
       return false
     }
   }
-  /** Something was learned here, in the main worktree, or under the user's own name for the project. */
-  const mayHaveLearnings = async (): Promise<boolean> =>
+  /** Something was learned here, in the main worktree, or under the user's own name for the project; or by agents, for a task. */
+  const mayHaveLearnings = async (sessionID: string): Promise<boolean> =>
     load.current !== undefined ||
+    (await core.services.current)?.tasks.cached(sessionID) !== undefined ||
     existsSync(inProject("state", "learning")) ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
     isNamed()
-  /** Sessions with a task are given what agents learned, also where the user has taught nothing. */
-  const hasTask = async (sessionID: string | undefined): Promise<boolean> =>
-    sessionID !== undefined && (await core.services.current)?.tasks.cached(sessionID) !== undefined
   const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
     // A message that sets a task teaches nothing, and need not wait for the rules.
     if (textsOf(parts).some((text) => text.includes("Task:"))) {
@@ -84,11 +82,8 @@ export const createLearningHooks = (core: Core): Hooks => {
   let newest: Promise<void> | undefined
   const examine = async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
     // The feature is loaded for a message that teaches something or asks for learnings.
-    const concerns =
-      (await mayHaveLearnings()) ||
-      textsOf(parts).some(asksForLearnings) ||
-      (await hasTask(message.sessionID)) ||
-      (await isTeaching(parts))
+    const mayHave = await mayHaveLearnings(message.sessionID)
+    const concerns = mayHave || textsOf(parts).some(asksForLearnings) || (await isTeaching(parts))
     if (concerns) await (await load())?.userMessage(message, parts)
   }
 
@@ -129,18 +124,17 @@ export const createLearningHooks = (core: Core): Hooks => {
     }),
     "experimental.session.compacting": hook("experimental.session.compacting", async ({ sessionID }) => {
       await examining.get(sessionID)
-      if (await mayHaveLearnings()) (await load())?.compacting(sessionID)
+      if (await mayHaveLearnings(sessionID)) (await load())?.compacting(sessionID)
       return undefined
     }),
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
       async (_input, { messages }) => {
-        const sessionID = messages[0]?.info.sessionID
+        const sessionID = messages[0]?.info.sessionID ?? ""
         const hide = (): void => toolModule?.disableLearningTools(messages)
         const inject = async () => {
-          await examining.get(sessionID ?? "")
-          const concerns = (await mayHaveLearnings()) || (await hasTask(sessionID))
-          return toolModule && concerns ? (await load())?.beforeRequest(messages) : undefined
+          await examining.get(sessionID)
+          return toolModule && (await mayHaveLearnings(sessionID)) ? (await load())?.beforeRequest(messages) : undefined
         }
         const decided = await withDeadline(inject(), INJECT_DEADLINE_MS)
         if (decided.kind === "done") return decided.value ?? hide

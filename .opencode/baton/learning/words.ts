@@ -34,31 +34,33 @@ export const contentWords = (text: string): string[] =>
 /** Words of any work on software, and of any English: they name no subject. */
 const COMMON = (
   "able accept act ad after afterwards against ago allow almost alone along already although among amount answer " +
-  "anything apart api app application apply argument around array arrive aside ask away back base become before " +
-  "begin behind below beside between big bring build busy button buy call care carry case check class clear client " +
-  "close collect column come command commit common compare component compute config consider contain continue " +
-  "convert copy cost count cover create current customer cut data date day deal decide default delete deploy " +
-  "describe different direct document drop early easy edit either else empty end endpoint enough entry error even " +
-  "event ever exact example exist expect explain extend extra fail failure fall far fast feature field fill filter " +
-  "final find finish first fit folder follow forget form format free full function further general give group grow " +
-  "guess half hand handle happen hard head header hear help hide high hold hour hundred idea image import include " +
-  "index input inside item job join jump key kind know large last late latter lead learn least leave length less " +
-  "level library life likely limit link list little live load local log logic long look loop lose low main manage " +
-  "map mark match matter mean meet merely message method middle minute miss mistake model module month move name " +
-  "native near necessary network next nice night none normal note nothing notice number object off often once open " +
-  "option order output outside package page pair parameter part pass path pattern people per person phone pick " +
-  "piece place plain plan play point poor possible press pretty prevent print problem process prod produce product " +
-  "production program project proper prove provide provider public pull pure push query question quick quiet quite " +
-  "raise rate raw reach react read reader ready real reason receive recent record reduce refer regular relate " +
-  "release remain remember remove render repeat replace report repository request require resource response rest " +
-  "result return rise role room round row rule run safe save scale screen script search second section see seem " +
-  "select send separate serious server service session set setting several share short show side sign silent " +
-  "similar simple simply single sit site size sleep slow small smart soft soon sort source space special spend " +
-  "spread stand start state statement status stay step stick store straight strange strict string strong style " +
-  "suggest support sure switch symbol system table tag take task team tell ten text think though thousand three " +
-  "through throw time title together tool top total touch toward track treat trouble true turn twice type " +
-  "understand unit until update upgrade upper useful user usual value variable various version via view visit walk " +
-  "watch wear web week whole wide win wish within wonder word world worth year yesterday yet zero"
+  "anything apart api app application apply april argument around array arrive aside ask august away back base " +
+  "become before begin behind below beside between big bring build busy button buy call care carry case check class " +
+  "clear client close collect column come command commit common compare component compute config consider contain " +
+  "continue convert copy cost count cover create current customer cut data date day deal december decide default " +
+  "delete deploy describe different direct document double dozen drop early easy edit eight either else empty end " +
+  "endpoint enough entry error even evening event ever exact example exist expect explain extend extra fail failure " +
+  "fall far fast feature february field fill filter final find finish first fit five folder follow forget form " +
+  "format four fourth free friday full function further general give group grow guess half hand handle happen hard " +
+  "head header hear help hide high hold hour hundred idea image import include index input inside item january job " +
+  "join july jump june key kind know large last late latter lead learn least leave length less level library life " +
+  "likely limit link list little live load local log logic long look loop lose low main manage map march mark match " +
+  "matter mean meet merely message method middle minute miss mistake model module monday month morning move name " +
+  "native near necessary network next nice night nine none normal note nothing notice november number object " +
+  "october off often once open option order output outside package page pair parameter part pass path pattern " +
+  "people per percent person phone pick piece place plain plan play point poor possible press pretty prevent print " +
+  "problem process prod produce product production program project proper prove provide provider public pull pure " +
+  "push quarter query question quick quiet quite raise rate raw reach react read reader ready real reason receive " +
+  "recent record reduce refer regular relate release remain remember remove render repeat replace report repository " +
+  "request require resource response rest result return rise role room round row rule run safe saturday save scale " +
+  "screen script search second section see seem select send separate september serious server service session set " +
+  "setting seven several share short show side sign silent similar simple simply single sit site six size sleep " +
+  "slow small smart soft soon sort source space special spend spread stand start state statement status stay step " +
+  "stick store straight strange strict string strong style suggest sunday support sure switch symbol system table " +
+  "tag take task team tell ten text think third though thousand three through throw thursday time title today " +
+  "together tomorrow tool top total touch toward track treat triple trouble true tuesday turn twice type understand " +
+  "unit until update upgrade upper useful user usual value variable various version via view visit walk watch wear " +
+  "web wednesday week weekend whole wide win wish within wonder word world worth year yesterday yet zero"
 ).split(" ")
 
 /** Words for one subject, of which people use one and learnings another. */
