@@ -15,8 +15,15 @@ import {
   type TaskClaim,
   type TaskSummary,
 } from "./ledger.ts"
-import { complaint, isUnknownTask, ownRuntime } from "./locate.ts"
-import { createLedgerRunner, type LedgerAnswer, type LedgerRunner, type RunnerDeps } from "./runner.ts"
+import {
+  complaint,
+  createLedgerRunner,
+  isUnknownTask,
+  type LedgerAnswer,
+  type LedgerRunner,
+  ownRuntime,
+  type RunnerDeps,
+} from "./runner.ts"
 
 const READ_DEADLINE_MS = 2000
 const WRITE_DEADLINE_MS = 5000

@@ -8,7 +8,6 @@ import { findForeign, HOW_TO_TRUST, listAside } from "../../host/state-mark.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
-import { databasePath } from "../../ledger/locate.ts"
 import {
   createOutboxStore,
   describeEntry,
@@ -16,6 +15,7 @@ import {
   type ParkedEntry,
   recordID,
 } from "../../ledger/outbox-store.ts"
+import { databasePath } from "../../ledger/runner.ts"
 import { createSessionTasks } from "../../task/registry.ts"
 import { broken, type Check, type Context, type Observation, ok, type Served, warning } from "../report.ts"
 
