@@ -7,7 +7,7 @@ import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "./async.ts"
 import { describeError, errorCode } from "./log.ts"
-import { childEnvironment } from "./project.ts"
+import { childEnvironment } from "./untrusted.ts"
 
 export const isExecutableFile = async (path: string): Promise<boolean> => {
   try {

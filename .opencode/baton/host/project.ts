@@ -1,7 +1,6 @@
-import { existsSync, lstatSync, readdirSync, statSync, writeFileSync } from "node:fs"
-import { devNull, homedir } from "node:os"
-import { basename, delimiter, dirname, isAbsolute, join } from "node:path"
-import { errorCode } from "./log.ts"
+import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
+import { homedir } from "node:os"
+import { basename, dirname, join } from "node:path"
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
@@ -76,18 +75,6 @@ export const nearestProject = (start: string, home = homedir()): string => {
   return nearestWith(BUNDLE, start, search) ?? nearestWith(SETTINGS_FOLDER, start, search) ?? start
 }
 
-/** Makes git, and with it OpenCode's snapshots, ignore an existing folder. @throws the file system's own error */
-export const ignoreAll = (folder: string): void => {
-  const file = join(folder, ".gitignore")
-  if (lstatSync(file, { throwIfNoEntry: false })) return
-  try {
-    // Never through a link.
-    writeFileSync(file, "*\n", { flag: "wx" })
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error
-  }
-}
-
 export const OUTBOX_FOLDER = "outbox"
 export const RECORD_ENDING = ".json"
 
@@ -100,15 +87,4 @@ export const hasPendingRecords = (projectRoot: string): boolean => {
     // The outbox reports why its folder cannot be read.
     return true
   }
-}
-
-/** The environment of a child: its PATH has no relative folders, from which it would run files of the project. */
-export const childEnvironment = (
-  changes: Readonly<Record<string, string | undefined>> | undefined,
-): Record<string, string> => {
-  const merged = Object.entries({ ...process.env, ...changes })
-  const given = Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
-  const folders = given.PATH?.split(delimiter).filter(isAbsolute)
-  // An empty PATH would mean the working directory.
-  return folders === undefined ? given : { ...given, PATH: folders.join(delimiter) || devNull }
 }

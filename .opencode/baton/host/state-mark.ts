@@ -18,7 +18,7 @@ import {
 import { homedir } from "node:os"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
 import { describeError, errorCode, isNotFound } from "./log.ts"
-import { bundleRoot, ignoreAll } from "./project.ts"
+import { bundleRoot } from "./project.ts"
 import { readOwnBytes, readOwnTextSync, runGitSync } from "./untrusted.ts"
 
 export const MARK = ".mark"
@@ -101,6 +101,18 @@ export const markState = (root: string): void => {
     rmSync(whole, { force: true })
   }
   chmodSync(root, PRIVATE_FOLDER)
+}
+
+/** Makes git, and with it OpenCode's snapshots, ignore an existing folder. @throws the file system's own error */
+export const ignoreAll = (folder: string): void => {
+  const file = join(folder, ".gitignore")
+  if (lstatSync(file, { throwIfNoEntry: false })) return
+  try {
+    // Never through a link.
+    writeFileSync(file, "*\n", { flag: "wx" })
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error
+  }
 }
 
 /** The folder holds nothing that is acted on. */

@@ -16,9 +16,8 @@ import { promisify } from "node:util"
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
-import { ignoreAll } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
-import { HOW_TO_TRUST, makeState, PRIVATE_FILE, putForeignAside, stateRoot } from "./state-mark.ts"
+import { HOW_TO_TRUST, ignoreAll, makeState, PRIVATE_FILE, putForeignAside, stateRoot } from "./state-mark.ts"
 import { readOwnText } from "./untrusted.ts"
 
 /** The file name ending of temporary files. */

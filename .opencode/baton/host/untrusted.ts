@@ -12,10 +12,10 @@ import {
   statSync,
 } from "node:fs"
 import { devNull } from "node:os"
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process.ts"
-import { childEnvironment, projectConfigSwitch } from "./project.ts"
+import { projectConfigSwitch } from "./project.ts"
 
 /** A file that is not read because of what it is; the message is a clause about it. */
 export class RefusedFile extends Error {
@@ -129,6 +129,17 @@ const neutralEnvironment = (): Record<string, string | undefined> => ({
   GIT_NO_REPLACE_OBJECTS: "1",
   LC_ALL: "C",
 })
+
+/** The environment of a child: its PATH has no relative folders, from which it would run files of the project. */
+export const childEnvironment = (
+  changes: Readonly<Record<string, string | undefined>> | undefined,
+): Record<string, string> => {
+  const merged = Object.entries({ ...process.env, ...changes })
+  const given = Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
+  const folders = given.PATH?.split(delimiter).filter(isAbsolute)
+  // An empty PATH would mean the working directory.
+  return folders === undefined ? given : { ...given, PATH: folders.join(delimiter) || devNull }
+}
 
 const gitCommand = (args: readonly string[]): Argv => ["git", ...SAFE, ...args]
 
