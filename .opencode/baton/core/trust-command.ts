@@ -4,7 +4,7 @@ import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { findForeign, findTracked, listAside, MARK, makeState, markState, stateRoot } from "../host/state-mark.ts"
-import { sealRecords } from "../ledger/outbox-seal.ts"
+import { sealRecords } from "../ledger/parked.ts"
 
 type Request = {
   readonly root: string

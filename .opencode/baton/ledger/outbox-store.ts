@@ -5,10 +5,9 @@ import { describeError, isNotFound } from "../host/log.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
-import { makeState } from "../host/state-mark.ts"
+import { makeState, sealOf } from "../host/state-mark.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 import type { LearningEntry, RetireEntry } from "./learnings.ts"
-import { isSealed, sealOfRecord } from "./outbox-seal.ts"
 
 /** A write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
 export type OutboxEntry =
@@ -103,6 +102,19 @@ type ParsedRecord =
   /** `isSealed`: this account's Baton wrote it, in this very folder. */
   | { readonly kind: "record"; readonly record: OutboxRecord; readonly isSealed: boolean }
   | { readonly kind: "malformed"; readonly reason: string }
+
+/** Tells a record that this account's Baton wrote in this very folder from a file that came there in another way. */
+export type Sealed = { readonly createdAt?: unknown; readonly entry?: unknown; readonly seal?: unknown }
+
+/** @param root the state folder. @returns undefined for an account without a key */
+export const sealOfRecord = (root: string, { createdAt, entry }: Sealed): string | undefined =>
+  sealOf(root, JSON.stringify([createdAt, entry]))
+
+/** Without a key there is nothing to tell them by. @param record as it was read */
+export const isSealed = (root: string, record: Sealed): boolean => {
+  const seal = sealOfRecord(root, record)
+  return seal === undefined || record.seal === seal
+}
 
 const loadSchema = async () => {
   const z = await loadZod()

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { MARK, markState, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
-import { sealOfRecord, sealRecords } from "../../../.opencode/baton/ledger/outbox-seal.ts"
+import { sealOfRecord } from "../../../.opencode/baton/ledger/outbox-store.ts"
+import { sealRecords } from "../../../.opencode/baton/ledger/parked.ts"
 
 type Environment = Readonly<Record<string, string | undefined>>
 type Project = { readonly directory: string; readonly environment: Environment }
