@@ -1,5 +1,5 @@
-import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
-import { collectUserText, type ParsedTask, parseNaturalTask, parseTask } from "./parse.ts"
+import { messagePages, type Sessions } from "../host/sessions.ts"
+import { newestTask, oldestUserText, type ParsedTask } from "./parse.ts"
 
 /** A page of this size takes 5–35 ms in a session of any length (measured at 10,000 messages on 1.18.33). */
 const PAGE_MESSAGES = 50
@@ -9,29 +9,6 @@ type HistorySearch =
   /** `isComplete`: the whole history was read. `firstText`: the oldest user text that was read. */
   | { kind: "nothing"; isComplete: boolean; firstText?: string }
   | { kind: "failed"; reason: string }
-
-/** @param isKnown asks the ledger for the id of a natural spelling */
-const newestTask = async (
-  messages: readonly StoredMessage[],
-  isKnown: (taskID: string) => Promise<boolean>,
-): Promise<{ task: ParsedTask; text: string } | undefined> => {
-  for (const message of messages.toReversed()) {
-    if (message.info.role !== "user") continue
-    const text = collectUserText(message.parts)
-    const task = parseTask(text)
-    if (task) return { task, text }
-    const natural = parseNaturalTask(text)
-    // An id alone may have answered a question about the task that is named further back.
-    if (natural && !natural.isBare && (await isKnown(natural.taskID))) return { task: natural, text }
-  }
-  return undefined
-}
-
-const oldestUserText = (messages: readonly StoredMessage[]): string | undefined =>
-  messages
-    .filter(({ info }) => info.role === "user")
-    .map(({ parts }) => collectUserText(parts))
-    .find((text) => text !== "")
 
 /**
  * Finds the newest line that names a session's task in its stored messages, page by page from the newest back, until

@@ -1,3 +1,5 @@
+import type { StoredMessage } from "../host/sessions.ts"
+
 /** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
 type TextPartLike = {
   readonly type: string
@@ -263,6 +265,29 @@ export const extractBrief = (text: string): string => {
   const [before, after] = [verbatim.slice(0, start), verbatim.slice(end + 1)].map((part) => part.join("\n").trim())
   return [before, after].filter(Boolean).join("\n\n")
 }
+
+/** @param isKnown asks the ledger for the id of a natural spelling */
+export const newestTask = async (
+  messages: readonly StoredMessage[],
+  isKnown: (taskID: string) => Promise<boolean>,
+): Promise<{ task: ParsedTask; text: string } | undefined> => {
+  for (const message of messages.toReversed()) {
+    if (message.info.role !== "user") continue
+    const text = collectUserText(message.parts)
+    const task = parseTask(text)
+    if (task) return { task, text }
+    const natural = parseNaturalTask(text)
+    // An id alone may have answered a question about the task that is named further back.
+    if (natural && !natural.isBare && (await isKnown(natural.taskID))) return { task: natural, text }
+  }
+  return undefined
+}
+
+export const oldestUserText = (messages: readonly StoredMessage[]): string | undefined =>
+  messages
+    .filter(({ info }) => info.role === "user")
+    .map(({ parts }) => collectUserText(parts))
+    .find((text) => text !== "")
 
 // The name that was meant by one that is not known.
 
