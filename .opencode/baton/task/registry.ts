@@ -2,13 +2,14 @@ import type { ZodType } from "zod"
 import { createLruMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
-import type { Sessions } from "../host/sessions.ts"
+import { messagePages, type Sessions } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
-import { searchHistory } from "./history.ts"
 import {
   DEFAULT_ROLE,
   extractBrief,
   type NaturalTask,
+  newestTask,
+  oldestUserText,
   type ParsedTask,
   parseNaturalTask,
   parseTask,
@@ -98,6 +99,8 @@ type TaskRegistryDeps = {
 }
 
 const SEARCH_DEADLINE_MS = 5_000
+/** A page of this size takes 5–35 ms in a session of any length (measured at 10,000 messages on 1.18.33). */
+const PAGE_MESSAGES = 50
 /** Deeper than any real delegation; a cycle in damaged data ends here. */
 const MAX_ANCESTORS = 16
 
@@ -201,19 +204,24 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return answer.kind === "found"
   }
 
+  /** Finds the task of a session that began without the bundle, page by page from the newest message back. */
   const findInHistory = async (sessionID: string): Promise<Found> => {
     // A subagent's messages are an agent's words, which bind nothing.
     if ((await parentOf(sessionID)).parentID !== null) return { kind: "nothing", isCertain: true }
     const over = now().getTime() + searchDeadlineMs
     const isOver = () => now().getTime() >= over
-    const search = await searchHistory(sessions, sessionID, isOver, (taskID) => isKnown(sessionID, taskID))
-    if (search.kind === "found") return { kind: "task", task: search.task, text: search.text, origin: "history" }
-    if (search.kind === "failed") {
-      log.warn("task not found: the history cannot be read", { sessionID, reason: search.reason })
-      return { kind: "nothing", isCertain: false }
+    let isCertain = false
+    for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+      if (answer.kind === "failed") {
+        log.warn("task not found: the history cannot be read", { sessionID, reason: answer.reason })
+        return { kind: "nothing", isCertain: false }
+      }
+      const found = await newestTask(answer.value.messages, (taskID) => isKnown(sessionID, taskID))
+      if (found) return { kind: "task", ...found, origin: "history" }
+      isCertain = answer.value.isOldest
     }
-    log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: search.isComplete })
-    return { kind: "nothing", isCertain: search.isComplete }
+    log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: isCertain })
+    return { kind: "nothing", isCertain }
   }
 
   const readStored = async (sessionID: string): Promise<SessionTask | undefined> => {
@@ -264,9 +272,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const firstMessage = async (sessionID: string): Promise<string> => {
     const { brief } = entryOf(sessionID)
     if (brief !== undefined) return brief
-    let pages = 0
-    const page = await searchHistory(sessions, sessionID, () => pages++ > 0)
-    return page.kind === "nothing" ? (page.firstText ?? "") : page.kind === "found" ? page.text : ""
+    const page = await sessions.messages(sessionID, PAGE_MESSAGES)
+    return (page.kind === "ok" && oldestUserText(page.value.messages)) || ""
   }
 
   /** A message that bound the session during the search is newer than the search's result. */
