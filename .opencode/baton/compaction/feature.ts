@@ -5,6 +5,7 @@ import { createKeyedQueue, lazy } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { isRecord } from "../host/schema.ts"
 import { createClientCall, createModelContext, type StoredMessage, unexpectedShape } from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { createOpenings } from "./openings.ts"
@@ -33,10 +34,7 @@ export const createCompactionFeature = (
   log: Log,
 ) => {
   const { state, tasks } = services
-  const settings = async () => {
-    const { settingsOrDefaults } = await import("../host/settings.ts")
-    return settingsOrDefaults(projectRoot, log)
-  }
+  const settings = () => settingsOrDefaults(projectRoot, log)
   const claimsMode = async () => (await settings()).claims
   const shared = {
     ...services,

@@ -1,11 +1,12 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { lazy } from "../host/async.ts"
-import type { Log } from "../host/log.ts"
+import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { hasPendingRecords } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
+import { settingsOrDefaults } from "../host/settings.ts"
 import type { JsonStore, StateFolder } from "../host/state.ts"
-import { createNotices, createTui, type Notices } from "../host/tui.ts"
+import type { Notices } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -58,15 +59,16 @@ export const createServices = ({ input, projectRoot, state, log }: ServicesDeps)
   const now = () => new Date()
   const sessions = createSessions(client)
   const ending = new AbortController()
-  const notices = createNotices({
-    tui: createTui(client),
-    setting: async () => {
-      const { settingsOrDefaults } = await import("../host/settings.ts")
-      return (await settingsOrDefaults(projectRoot, log)).notices
-    },
-    log,
-    signal: ending.signal,
+  const loadNotices = lazy(async () => {
+    const { createNotices, createTui } = await import("../host/tui.ts")
+    const setting = async () => (await settingsOrDefaults(projectRoot, log)).notices
+    return createNotices({ tui: createTui(client), setting, log, signal: ending.signal })
   })
+  const notices: Notices = (notice) =>
+    void loadNotices().then(
+      (show) => show(notice),
+      (error: unknown) => log.warn("a notice is not shown", { title: notice.title, error: describeError(error) }),
+    )
   const bindings = createSessionTasks({ state, log })
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
   const outbox = createLazyOutbox(projectRoot, async () => {
