@@ -3,10 +3,9 @@
  */
 
 import { basename, resolve } from "node:path"
-import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printableLine, printJSON, runCommand } from "../host/cli.ts"
-import { createFileLock } from "../host/file-lock.ts"
+import { acquireWithin, createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log, SILENT, truncate } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder } from "../host/project.ts"
@@ -122,7 +121,6 @@ const FAILED_EXIT_CODE = 1
 const READ_DEADLINE_MS = 10_000
 const DELIVERY_DEADLINE_MS = 60_000
 const LOCK_DEADLINE_MS = 10_000
-const LOCK_POLL_MS = 50
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : describeError(error))
 
@@ -181,14 +179,8 @@ const list = async (place: Place, json: boolean): Promise<number> => {
 
 /** @throws Error when another process keeps the lock */
 const withLock = async <T>({ store }: Place, work: () => Promise<T>): Promise<T> => {
-  const lock = createFileLock({ path: store.lockPath })
-  const endsAt = performance.now() + LOCK_DEADLINE_MS
-  let held = await lock.tryAcquire()
-  while (!held) {
-    if (performance.now() > endsAt) throw new Error("another process is delivering records; try again when it is done")
-    await setTimeout(LOCK_POLL_MS)
-    held = await lock.tryAcquire()
-  }
+  const held = await acquireWithin(createFileLock({ path: store.lockPath }), LOCK_DEADLINE_MS)
+  if (!held) throw new Error("another process is delivering records; try again when it is done")
   try {
     return await work()
   } finally {
