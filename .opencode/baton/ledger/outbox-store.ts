@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { readdir, rename, rm } from "node:fs/promises"
 import { basename } from "node:path"
+import { lazy } from "../host/async.ts"
 import { describeError, isNotFound } from "../host/log.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod } from "../host/schema.ts"
@@ -116,7 +117,7 @@ export const isSealed = (root: string, record: Sealed): boolean => {
   return seal === undefined || record.seal === seal
 }
 
-const loadSchema = async () => {
+const loadSchema = lazy(async () => {
   const z = await loadZod()
   const taskID = z.string().min(1)
   const learningName = { project: z.string().min(1), folder: z.string(), key: z.string().min(1) }
@@ -156,17 +157,11 @@ const loadSchema = async () => {
     ]),
     attempt: z.object({ at: z.iso.datetime(), by: z.string(), equalBefore: z.int().optional() }).optional(),
   })
-}
-
-let loaded: ReturnType<typeof loadSchema> | undefined
+})
 
 /** @param root the state folder. @throws when zod cannot be loaded, which says nothing about the record */
 const parseRecord = async (root: string, text: string): Promise<ParsedRecord> => {
-  loaded ??= loadSchema().catch((error: unknown) => {
-    loaded = undefined
-    throw error
-  })
-  const schema = await loaded
+  const schema = await loadSchema()
   try {
     const stored: unknown = JSON.parse(text)
     const record = schema.parse(stored)
