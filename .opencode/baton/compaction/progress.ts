@@ -83,11 +83,7 @@ export const createProgress = (deps: ProgressDeps): Progress => {
   /** Done when it returns: OpenCode 1.2.15 ends `opencode run` right after `session.idle`. */
   const write = (work: OpenWork): void => {
     open.set(work.sessionID, work)
-    state
-      .write(pathOf(work.sessionID), `${JSON.stringify(work)}\n`, { isDurable: false })
-      .catch((error: unknown) =>
-        log.warn("work in progress is not marked", { sessionID: work.sessionID, error: describeError(error) }),
-      )
+    void store.write(work.sessionID, work, { isDurable: false })
   }
 
   const close = (sessionID: string): void => {
