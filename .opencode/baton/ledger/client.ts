@@ -48,7 +48,7 @@ export const createLearningCalls = ({ read, write }: LearningCallDeps): Learning
       return { kind: "unavailable", reason, answered: true }
     }
     try {
-      return { kind: "found", learnings: await parseLearningsJson(answer.stdout) }
+      return { kind: "found", learnings: parseLearningsJson(answer.stdout) }
     } catch (error) {
       return { kind: "unavailable", reason: `prog context printed no list: ${describeError(error)}`, answered: true }
     }

@@ -1,4 +1,4 @@
-import { isRecord, loadZod } from "../host/schema.ts"
+import { isRecord } from "../host/schema.ts"
 
 /** The claim on a task, from the embedded ledger. */
 export type TaskClaim = {
@@ -165,6 +165,13 @@ const toList = (value: unknown, what: string): unknown[] => {
   throw new TypeError(`expected ${what}, received ${JSON.stringify(value)?.slice(0, 80)}`)
 }
 
+/** Texts; none if prog printed null or nothing. */
+const textsAt = (record: Record<string, unknown>, key: string): string[] =>
+  toList(record[key] ?? [], `a list in '${key}'`).map((text) => {
+    if (typeof text === "string") return text
+    throw new TypeError(`expected texts in '${key}', received ${JSON.stringify(text)?.slice(0, 80)}`)
+  })
+
 const toClaim = (value: unknown): TaskClaim => {
   const claim = toRecord(value, "a claim")
   return { session: textAt(claim, "session"), isOwn: claim.own === true, summary: textAt(claim, "summary") }
@@ -233,32 +240,18 @@ export type LedgerLearning = {
 /**
  * Parses the output of `prog context -p PROJECT --summary --include-stale --json` (prog v0.17.0).
  *
- * @throws SyntaxError or zod's error when it is not a list of learnings
+ * @throws SyntaxError or TypeError when it is not a list of learnings
  */
-export const parseLearningsJson = async (json: string): Promise<LedgerLearning[]> => {
-  const printed: unknown = JSON.parse(json)
-  // Right after an installation zod is not there yet.
-  if (Array.isArray(printed) && printed.length === 0) return []
-  const z = await loadZod()
-  const texts = z.array(z.string()).nullish()
-  const schema = z.array(
-    z.object({
-      id: z.string(),
-      summary: z.string(),
-      detail: z.string().nullish(),
-      concepts: texts,
-      files: texts,
-      created_at: z.string(),
-      status: z.string(),
-    }),
-  )
-  return schema.parse(printed).map(({ id, summary, detail, concepts, files, created_at, status }) => ({
-    id,
-    summary,
-    detail: detail ?? "",
-    concepts: concepts ?? [],
-    files: files ?? [],
-    createdAt: created_at,
-    status,
-  }))
-}
+export const parseLearningsJson = (json: string): LedgerLearning[] =>
+  toList(JSON.parse(json), "a list of learnings").map((each) => {
+    const learning = toRecord(each, "a learning")
+    return {
+      id: textAt(learning, "id"),
+      summary: textAt(learning, "summary"),
+      detail: optionalTextAt(learning, "detail") ?? "",
+      concepts: textsAt(learning, "concepts"),
+      files: textsAt(learning, "files"),
+      createdAt: textAt(learning, "created_at"),
+      status: textAt(learning, "status"),
+    }
+  })
