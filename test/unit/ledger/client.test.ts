@@ -82,6 +82,25 @@ describe("reading a task", () => {
   })
 })
 
+describe("reading learnings", () => {
+  const LEARNED = { id: "le-1", summary: "Use tabs", concepts: ["style"], created_at: AT, status: "active" }
+  test("leaves out what a learning does not have", async () => {
+    const { ledger } = setUp(exited(JSON.stringify([{ ...LEARNED, files: null }])))
+    const { created_at: createdAt, ...rest } = LEARNED
+    const learnings = [{ ...rest, createdAt, detail: "", files: [] }]
+    expect(await ledger.readLearnings("p")).toEqual({ kind: "found", learnings })
+  })
+
+  test.each(["garbage", "{}", "[7]", JSON.stringify([{ ...LEARNED, concepts: [7] }]), '[{"id": "le-1"}]'])(
+    "is unavailable when prog prints %s",
+    async (printed) => {
+      const reason = expect.stringContaining("prog context printed no list: ")
+      const read = await setUp(exited(printed)).ledger.readLearnings("p")
+      expect(read).toEqual({ kind: "unavailable", reason, answered: true })
+    },
+  )
+})
+
 describe("writing", () => {
   test.each([
     ["unknown", exited("", 1, "Error: failed to add log: constraint failed: FOREIGN KEY constraint failed (787)\n")],
