@@ -9,8 +9,12 @@ export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "mul
 /** Tools that name their files inside a patch; `patch` is from older versions. */
 export const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
 
-/** Lines of a patch that name a file; every other line begins with a space, a sign or an @. */
-export const PATCH_PATH = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.+?)(\r?)$/gm
+/**
+ * Lines of a patch that name a file; every other line begins with a space, a sign or an @. As in OpenCode, `\n` alone ends a
+ * line, and white space around the path, or none, does not count (seen in 1.2.15 and 1.18.33).
+ */
+export const PATCH_PATH =
+  /(?<![^\n])(\*\*\* (?:Add File|Update File|Delete File|Move to):[^\S\n]*)(\S(?:[^\n]*\S)?)([^\S\n]*)(?![^\n])/g
 
 /** OpenCode's own tools that write files. */
 export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])

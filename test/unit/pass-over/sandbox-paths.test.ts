@@ -57,6 +57,9 @@ describe("a child's tool calls", () => {
       ["*** Move to: b.ts", `*** Move to: ${SANDBOX}/pkg/b.ts`],
       [" *** Delete File: context.ts"],
       ["*** Delete File: gone.ts", `*** Delete File: ${SANDBOX}/pkg/gone.ts`],
+      ["*** Add File:/home/ann/proj/tight.ts", `*** Add File:${SANDBOX}/tight.ts`],
+      ["*** Add File:\t /home/ann/proj/wide.ts \r", `*** Add File:\t ${SANDBOX}/wide.ts \r`],
+      ["*** Add File:\u2028/home/ann/proj/odd.ts", `*** Add File:\u2028${SANDBOX}/odd.ts`],
       ["*** End Patch"],
     ]
     const patchText = lines.map(([line]) => line).join("\n")

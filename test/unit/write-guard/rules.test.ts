@@ -164,6 +164,11 @@ describe("the look at a path before a tool runs", () => {
       const patchText = `*** Begin Patch\n*** Add File: src/a.ts\n+a\n*** Update File: ${name}\n@@\n-a\n+b\n*** End Patch`
       expect(guard.refusal("apply_patch", { patchText }), name).toBeDefined()
     }
+    // OpenCode takes what follows the colon, without white space around it.
+    for (const header of ["Add File:", "Update File:\t ", "Delete File:\u00a0", "Add File:\u2028", "Add File:\r"]) {
+      const patchText = `*** Begin Patch\n*** ${header}.opencode/plugins/x.ts \n+a\n*** End Patch`
+      expect(guard.refusal("apply_patch", { patchText }), JSON.stringify(header)).toBeDefined()
+    }
     for (const name of [...FREE, ".opencode/baton.json", "prompts/worker.md"])
       expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
   })
