@@ -32,17 +32,6 @@ export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown
   return [...pathOf(args), ...edits, ...[...patch.matchAll(PATCH_PATH)].flatMap(([, , path]) => path ?? [])]
 }
 
-/** A line of a patch with a file's path; a moved file has two. */
-const PATCHED_FILE = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
-
-/** @returns the paths that a tool call changes, as the model wrote them; none for a tool that does not edit */
-const changedPaths = (tool: string, args: unknown): string[] => {
-  const { filePath, patchText } = isRecord(args) ? args : {}
-  if (EDITING_TOOLS.has(tool)) return typeof filePath === "string" ? [filePath] : []
-  if (!PATCH_TOOLS.has(tool) || typeof patchText !== "string") return []
-  return [...new Set([...patchText.matchAll(PATCHED_FILE)].map(([, path = ""]) => path.trim()))]
-}
-
 /** Reads and changes of one file; `byShell` is true if a shell command was seen to change it. */
 type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
 
@@ -100,7 +89,8 @@ const withChange = (activity: Activity, path: string): Activity => {
 
 /** @param root the worktree; paths inside it are kept relative to it */
 export const afterToolUse = (activity: Activity, use: ToolUse, root: string): Activity => {
-  const { filePath, command } = isRecord(use.args) ? use.args : {}
+  const args = isRecord(use.args) ? use.args : {}
+  const { filePath, command } = args
   if (use.tool === "read" && typeof filePath === "string") {
     return touch(activity, shownPath(filePath, root), (file) => ({ ...file, reads: file.reads + 1 }))
   }
@@ -108,9 +98,7 @@ export const afterToolUse = (activity: Activity, use: ToolUse, root: string): Ac
     const { exit } = isRecord(use.metadata) ? use.metadata : {}
     return withCommand(activity, command, typeof exit === "number" ? exit : null)
   }
-  return changedPaths(use.tool, use.args)
-    .map((path) => shownPath(path, root))
-    .reduce(withChange, activity)
+  return [...new Set(pathsToWrite(use.tool, args))].map((path) => shownPath(path, root)).reduce(withChange, activity)
 }
 
 /**
