@@ -23,10 +23,7 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "question.rejected",
 ])
 
-/** After a failure to load the feature. */
-const RETRY_MS = 60_000
-/** Far more than arrive while the feature loads; bounds memory when it cannot be loaded. */
-const MAX_EARLY_EVENTS = 1_000
+const OFF: LiveStateFeature = { receive: () => {}, stop: async () => {} }
 
 export const createLiveStateHooks = (core: Core): Hooks => {
   const served = core.feature("live-state")
@@ -35,19 +32,17 @@ export const createLiveStateHooks = (core: Core): Hooks => {
   let early: { event: RawEvent; at: Date }[] = []
   let feature: LiveStateFeature | undefined
   let loading: Promise<void> | undefined
-  let loadAfter = Number.NEGATIVE_INFINITY
 
   const load = async (): Promise<void> => {
     try {
       const { createLiveStateFeature } = await import("./feature.ts")
       feature = createLiveStateFeature(core, { log, startedAt })
-      for (const { event, at } of early) feature.receive(event, at)
-      early = []
     } catch (error) {
       log.error("live state could not be loaded", { error: describeError(error) })
-      loadAfter = performance.now() + RETRY_MS
-      loading = undefined
+      feature = OFF
     }
+    for (const { event, at } of early) feature.receive(event, at)
+    early = []
   }
 
   return {
@@ -59,11 +54,10 @@ export const createLiveStateHooks = (core: Core): Hooks => {
         feature.receive(raw, at)
         return undefined
       }
-      if (early.length < MAX_EARLY_EVENTS) early.push({ event: raw, at })
+      early.push({ event: raw, at })
       // 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one message. A log line from
       // here would start the instance again. In a session at work a status event follows at once.
-      if (raw.type !== "message.updated" && raw.type !== "session.updated" && performance.now() >= loadAfter)
-        loading ??= load()
+      if (raw.type !== "message.updated" && raw.type !== "session.updated") loading ??= load()
       return undefined
     }),
     dispose: served.dispose(async () => {
