@@ -22,6 +22,8 @@ export type Scene = TaskProject & {
   readonly environment: Readonly<Record<string, string>>
   /** Kills the running OpenCode with SIGKILL. */
   killOpenCode(): void
+  /** Stops the running OpenCode as Ctrl-Z does. @returns lets it go on */
+  suspendOpenCode(): () => void
   /** Reports a violation that the fault itself saw. */
   complain(what: string): void
   /** Adds work that must end before the clean run. */

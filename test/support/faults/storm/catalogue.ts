@@ -15,6 +15,7 @@ import { findProcessesOf } from "../fault-leftovers.ts"
 import { MACHINE_FAULTS } from "../fault-machine-table.ts"
 import { DAMAGES, STORED_FAULTS } from "../fault-stored-table.ts"
 import { clientFault, PROJECT_FAULTS } from "../fault-table.ts"
+import { TRUST_FAULTS } from "../fault-trust-table.ts"
 
 const READ_EVERY_MS = 20
 
@@ -242,6 +243,7 @@ export const CATALOGUE: readonly Fault[] = [
   ...RECORD_FAULTS,
   ...CLAIM_FAULTS,
   ...CLAIM_STEPS,
+  ...TRUST_FAULTS,
 ]
 
 export const faultNamed = (name: string): Fault => {

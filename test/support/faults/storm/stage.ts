@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs"
-import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
+import { isAlive, signalIfThere } from "../../../../.opencode/baton/host/process.ts"
 import { NEWEST, OLDEST } from "../../opencode/opencode-binary.ts"
 import type { RunResult } from "../../opencode/opencode-run.ts"
 import { eventually } from "../../opencode/opencode-server.ts"
@@ -101,6 +101,14 @@ export const openStage = async (plan: StormPlan) => {
     killOpenCode: () => {
       wasKilled = running !== undefined
       if (running !== undefined) signalIfThere(running, "SIGKILL")
+    },
+    suspendOpenCode: () => {
+      const pid = running
+      const send = (signal: "SIGSTOP" | "SIGCONT"): void => {
+        if (pid !== undefined && isAlive(pid)) process.kill(pid, signal)
+      }
+      send("SIGSTOP")
+      return () => send("SIGCONT")
     },
     complain: (what) => complaints.push(what),
     follow: (work) => followed.push(work),
