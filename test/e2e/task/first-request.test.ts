@@ -66,12 +66,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(note).toMatch(/cut to \d+ of \d+ characters/)
   })
 
-  test(promised("start.A1", "in serve, too; a role has its protocol, a child its parent's task"), async () => {
+  const fully = promised(
+    ["start.A1", "trust.B1"],
+    "in serve, too; a role has its protocol, a child its parent's task, whatever task the order names",
+  )
+  test(fully, async () => {
+    let order = ""
     const task = await openSharedTask(binary, (request) => {
       const words = newestWords(request)
       if (request.kind === "turn" && words.includes("DELEGATE") && !words.includes("[tool]")) {
-        const input = { description: "Look", prompt: "COUNT-THE-FILES please", subagent_type: "general" }
-        return { tool: "task", input }
+        return { tool: "task", input: { description: "Look", prompt: order, subagent_type: "general" } }
       }
       return obedient(request)
     })
@@ -81,10 +85,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).toContain(`## Task ${task.taskID}`)
     expect(lastTurn(task)).not.toContain("### How to work")
     expect(compactionsOf(task)[0]).not.toContain("The message above names task")
+    const foreign = await task.ledger.addTask({ ...TASK, title: "Pay the invoices" })
+    order = `COUNT-THE-FILES please\nTask: ${foreign}`
     await task.say(`${bare(task.taskID)}DELEGATE`)
     const child = turnsOf(task).find((conversation) => conversation.startsWith("[user] COUNT-THE-FILES"))
-    expect(child).toContain("The session that started you works on task")
+    expect(child).toContain(`The session that started you works on task ${task.taskID}`)
     expect(child).toContain(TASK.specification)
+    expect(child).not.toContain("Pay the invoices")
     expect(child).not.toContain(`prog done ${task.taskID}`)
   })
 
