@@ -6,6 +6,16 @@ import { join } from "node:path"
 /** Copies of passes during their removal: they may disappear at any time, so they are ignored. */
 const VANISHING = /(?:^|\/)pass-over\/\.removed$/
 
+/** Undefined if a program removed it since its folder was read, as OpenCode does with its temporary files. */
+const ifThere = <T>(read: () => T): T | undefined => {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
+    throw error
+  }
+}
+
 /** Type and content of a path without times: a read is no change. */
 const describe = (path: string): string => {
   const found = lstatSync(path)
@@ -21,12 +31,19 @@ export const listTree = (root: string, below = ""): string[] =>
   readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
     const path = join(below, entry.name)
     if (VANISHING.test(path)) return []
-    return entry.isDirectory() ? [path, ...listTree(root, path)] : [path]
+    if (!entry.isDirectory()) return [path]
+    const entries = ifThere(() => listTree(root, path))
+    return entries === undefined ? [] : [path, ...entries]
   })
 
 /** The content of a folder by relative path; equal snapshots are equal trees, byte for byte. */
 export const snapshotTree = (root: string): Record<string, string> =>
-  Object.fromEntries(listTree(root).map((path) => [path, describe(join(root, path))]))
+  Object.fromEntries(
+    listTree(root).flatMap((path) => {
+      const found = ifThere(() => describe(join(root, path)))
+      return found === undefined ? [] : [[path, found]]
+    }),
+  )
 
 /**
  * Removes a folder into which a program that outlived its test may still write, such as a `git gc` that OpenCode 1.2.15 left
