@@ -13,7 +13,9 @@ import { lineWith } from "./fault-table.ts"
 /** Begins the message of the project's second OpenCode; the scripted agent answers it with a word. */
 export const COMPANION_MESSAGE = "COMPANION-OF-THE-STORM: what time is it?"
 
-export const isCompanion = (conversation: string): boolean => conversation.startsWith(`[user] ${COMPANION_MESSAGE}`)
+/** `opencode run` puts a line break before a message from its standard input. */
+export const isCompanion = (conversation: string): boolean =>
+  conversation.replace(/^\[user\]\s*/, "").startsWith(COMPANION_MESSAGE)
 
 const changeLedger = ({ project }: TaskProject, ...queries: string[]): void =>
   void runSql(databaseOf(project.home), queries)
