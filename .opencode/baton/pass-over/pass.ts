@@ -1,6 +1,6 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
-import { describeError, type Log } from "../host/log.ts"
+import { describeError, errorCode, type Log } from "../host/log.ts"
 import { type ActivePass, type ActivePasses, cancelPass } from "./child/active-passes.ts"
 import { isReader } from "./child/permissions.ts"
 import type { PassOverRequest } from "./contract.ts"
@@ -70,6 +70,13 @@ const renderLost = ({ id, childSessionID }: ActivePass): string =>
 const boundaryError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E030", { message: 'The policy has "sandbox": "os", which cannot be had here', cause, nextStep })
 
+const unrecordedError = (error: unknown): PassOverError =>
+  passOverError("E011", {
+    message: "Nothing was passed, since a pass cannot be recorded",
+    cause: `.opencode/state cannot be written (${errorCode(error) ?? describeError(error)})`,
+    nextStep: "Do the work yourself, and tell the user, who can mend that.",
+  })
+
 /** The tool pass_over. */
 export const createPassRunner = (deps: PassOverDeps) => {
   const { passes, store, sandboxes, owners, activePasses, log, now } = deps
@@ -115,7 +122,12 @@ export const createPassRunner = (deps: PassOverDeps) => {
       }
     }
     // Claimed, so that no other process takes it for an abandoned pass.
-    await owners.claim(id)
+    try {
+      await owners.claim(id)
+    } catch (error) {
+      log.warn("a pass cannot be recorded", { pass: id, error: describeError(error) })
+      return unrecordedError(error)
+    }
     const setUp = async () => {
       const recorded = await passes.begin(prepared)
       if (recorded.kind === "refused") return recorded.error

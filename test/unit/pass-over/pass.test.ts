@@ -11,7 +11,11 @@ import { passRecord, passRequest, preparedPass, workOutput } from "../../support
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 /** A pass whose child ends on the test's command. */
-const setUp = (prepared: Prepared, transition?: PassOverDeps["passes"]["transition"]) => {
+const setUp = (
+  prepared: Prepared,
+  transition?: PassOverDeps["passes"]["transition"],
+  claim: PassOverDeps["owners"]["claim"] = async () => {},
+) => {
   const ended = createDeferred<PassRecord>()
   const awaited: boolean[] = []
   const activePasses = createActivePasses()
@@ -37,7 +41,7 @@ const setUp = (prepared: Prepared, transition?: PassOverDeps["passes"]["transiti
       collect: async () => ({ kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] }),
     },
     toSandboxPaths: async () => ({ directory: "/p", worktree: "/p", root: "/c" }),
-    owners: { claim: async () => {}, release: async () => {} },
+    owners: { claim, release: async () => {} },
     createBoundary: async () => ({ kind: "refused", code: "no-boundary", reason: "", fix: "" }),
     activePasses,
     startChild: (pass) => {
@@ -66,6 +70,17 @@ test(promised("pass-over.A4", "a time-out that cannot be stored leaves the resul
   end()
   await expect.poll(() => awaited).toEqual([false])
 })
+
+test(
+  promised("pass-over.G2", "where no pass can be recorded, nothing is passed, and the agent is told why"),
+  async () => {
+    const denied = Object.assign(new Error("EACCES: permission denied, mkdir '/p'"), { code: "EACCES" })
+    const { pass, activePasses } = setUp(preparedPass({}), undefined, () => Promise.reject(denied))
+    const answer = await pass()
+    expect(answer).toMatch(/^E011 \w+: Nothing was passed, .*\nCause: \.opencode\/state .*EACCES.*\nNext: Do the work/)
+    expect(activePasses.running()).toEqual([])
+  },
+)
 
 test(promised("pass-over.A4", "an originator that wants no answer is not promised one"), async () => {
   const { pass } = setUp(preparedPass({}, passRequest({ return_required: false })))
