@@ -11,7 +11,14 @@ import { ANSWERS, PROJECT_FILES, SAID } from "./story.ts"
 /** A command, its exit code, and its whole output, with home as `~`. */
 export type CommandSeen = { command: string; exitCode: number | null; output: string }
 
-const CHECKOUT = [".opencode/plugins", ".opencode/baton", ".opencode/pass-over.json", "prompts", "scripts", "package.json"]
+const CHECKOUT = [
+  ".opencode/plugins",
+  ".opencode/baton",
+  ".opencode/pass-over.json",
+  "prompts",
+  "scripts",
+  "package.json",
+]
 /** Keeps OpenCode from using our development tools, which lie beside the packages that it needs. */
 const CONFIG = { lsp: false, formatter: false }
 const BATON = ".opencode/baton/bin/baton"
