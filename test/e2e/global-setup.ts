@@ -17,7 +17,7 @@ declare module "vitest" {
 
 /** Duration of `opencode --version` on an idle machine. */
 const QUIET_START_MS = 500
-/** What three tests at once make of two idle cores. */
+/** Slowness of two idle cores that run three test files at once. */
 const LEAST_SLOWNESS = 1.5
 
 /** Ratio of OpenCode's present start time to that of an idle machine; throws if the version differs. */

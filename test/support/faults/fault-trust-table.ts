@@ -101,7 +101,7 @@ const damageContents = (scene: Scene): void => {
 const SILENT_SECONDS = 600
 const LONGEST_STANDSTILL_MS = 15_000
 
-/** Another OpenCode starts meanwhile, and finds locks that nobody has touched for long. */
+/** Stops OpenCode for a while; a second OpenCode starts and finds locks whose times are ten minutes old. */
 const standStill = (scene: Scene, delayMs: number): void => {
   const goOn = scene.suspendOpenCode()
   const at = Date.now() / 1000 - SILENT_SECONDS
