@@ -111,7 +111,7 @@ export const createNotices = (deps: NoticesDeps): Notices => {
       durationMs: isProblem ? PROBLEM_MS : INFO_MS,
     })
     if (shown.kind === "failed") log.debug("a notice is not shown", { title, reason: shown.reason })
-    await pause(LEAST_MS)
+    if (!signal.aborted) await pause(LEAST_MS)
   }
 
   return (notice) => {

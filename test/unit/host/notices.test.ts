@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { Settings } from "../../../.opencode/baton/host/settings.ts"
 import { createNotices, type Interface } from "../../../.opencode/baton/host/tui.ts"
@@ -64,6 +64,26 @@ describe("a notice", () => {
       expect(shown[1]).toMatch(/^success Baton: last: \[31mred x\nlong long [long ]{1,180}$/)
     },
   )
+
+  test(promised("notices.A1", "that is being shown at the end leaves no timer"), async () => {
+    const ending = new AbortController()
+    const onScreen = createDeferred<{ kind: "ok"; value: true }>()
+    const paused = vi.fn(async () => undefined)
+    const notices = createNotices({
+      tui: { showToast: () => onScreen.promise },
+      userInterface: "tui",
+      setting: async () => "all",
+      log: createRecordedLog(),
+      signal: ending.signal,
+      pause: paused,
+    })
+    notices(INFO)
+    await new Promise(setImmediate)
+    ending.abort()
+    onScreen.resolve({ kind: "ok", value: true })
+    await new Promise(setImmediate)
+    expect(paused).not.toHaveBeenCalled()
+  })
 
   test(promised("notices.A1", "does not take another's place on the screen, and a flood ends"), async () => {
     const isOnScreen = createDeferred<void>()
