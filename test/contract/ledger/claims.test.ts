@@ -120,7 +120,7 @@ describe("claims", () => {
     expect(await ledger.fails("claim", "ts-000000")).toMatch(/^Error: item not found: ts-000000 /)
     expect(await ledger.fails("claim")).toContain("expected the id of a task, or --next")
     expect(await ledger.fails("claim", id, "--next")).toContain("expected the id of a task, or --next")
-    expect(await ledger.fails("claim", id, "ts-000000")).toContain("accepts at most 1 arg(s), received 2")
+    expect(await ledger.fails("claim", id, "ts-000000")).toContain("expected [<id>], received 2 arguments")
   })
 
   test(promised("claim.B1", "a session renews its claim, and one that was released stays so"), async () => {

@@ -99,15 +99,15 @@ describe("statuses", () => {
 
   test(promised("ledger.D3", "an item waits for what is open, and not for an epic whose work is done"), () => {
     const item = (id: string, status: string, more: Partial<ItemRow> = {}) =>
-      ({ id, status, type: "task", parentId: null, ...more }) as ItemRow
+      ({ id, status, type: "task", parent_id: null, ...more }) as ItemRow
     const items = [
       item("done", "done"),
       item("open", "open"),
       item("full", "open", { type: "epic" }),
-      item("child", "canceled", { parentId: "full" }),
+      item("child", "canceled", { parent_id: "full" }),
       item("empty", "open", { type: "epic" }),
     ]
-    const waits = ["done", "open", "full", "empty", "gone"].map((id) => ({ itemId: `after ${id}`, dependsOn: id }))
+    const waits = ["done", "open", "full", "empty", "gone"].map((id) => ({ item_id: `after ${id}`, depends_on: id }))
     expect([...blockedIds(items, waits)]).toStrictEqual(["after open", "after empty"])
   })
 })

@@ -1,5 +1,5 @@
 import { minuteText, parseTimestamp } from "./format.ts"
-import type { ClaimRow } from "./store.ts"
+import type { Cell, ClaimRow, LedgerStore } from "./store.ts"
 
 /*
  * A claim says who works on a task. It holds until it is released, its lease is over, or, seen from the same host, its
@@ -34,7 +34,7 @@ export const readProcessStart = (pid: number): string => {
   }
 }
 
-const isGone = ({ pid, processStart }: ClaimRow): boolean => {
+const isGone = ({ pid, process_start }: ClaimRow): boolean => {
   try {
     process.kill(pid, 0)
   } catch (error) {
@@ -42,7 +42,7 @@ const isGone = ({ pid, processStart }: ClaimRow): boolean => {
     if (error instanceof Error && "code" in error && error.code === "ESRCH") return true
   }
   const start = readProcessStart(pid)
-  return processStart !== "" && start !== "" && start !== processStart
+  return process_start !== "" && start !== "" && start !== process_start
 }
 
 /** Longer than any lease, by more than clocks differ: the clock was set back since. */
@@ -50,17 +50,17 @@ const TOO_LONG_MS = 24 * 60 * 60_000
 
 export const isClaimed = (claim: ClaimRow | undefined, nowMs: number): claim is ClaimRow => {
   if (claim === undefined) return false
-  const leftMs = Date.parse(claim.leaseUntil) - nowMs
+  const leftMs = Date.parse(claim.lease_until) - nowMs
   // Not a number when it was released, or is damaged.
   if (!(leftMs > 0 && leftMs < TOO_LONG_MS)) return false
   return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
 }
 
 /** `ada (session ses_1 on host in /folder) since 2026-02-09 22:17 UTC` */
-export const describeClaim = ({ holder, session, host, directory, claimedAt }: ClaimRow): string => {
+export const describeClaim = ({ holder, session_id, host, directory, claimed_at }: ClaimRow): string => {
   const place = `on ${host.split(" ")[0]} in ${directory}`
-  const since = minuteText(parseTimestamp(claimedAt))
-  return `${holder} (${session === "" ? "" : `session ${session} `}${place}) since ${since} UTC`
+  const since = minuteText(parseTimestamp(claimed_at))
+  return `${holder} (${session_id === "" ? "" : `session ${session_id} `}${place}) since ${since} UTC`
 }
 
 export const ownName = (): string => {
@@ -71,14 +71,14 @@ export const ownName = (): string => {
 /** A claim in JSON: with `show --json`, and in the lists of `claims --json`. */
 export const claimEntry = (claim: ClaimRow) => ({
   holder: claim.holder,
-  session: claim.session,
+  session: claim.session_id,
   host: claim.host.split(" ")[0],
   directory: claim.directory,
-  claimed_at: claim.claimedAt,
-  lease_until: claim.leaseUntil,
+  claimed_at: claim.claimed_at,
+  lease_until: claim.lease_until,
   fence: claim.fence,
   /** Made by hand under the name that this program claims under. */
-  own: claim.session === "" && claim.holder === ownName(),
+  own: claim.session_id === "" && claim.holder === ownName(),
   summary: describeClaim(claim),
 })
 
@@ -88,10 +88,43 @@ export type ShownClaim = {
   readonly claimed?: string
 }
 
+/** Beside prog's own tables and without a foreign key, so that prog can go on deleting tasks. */
+const TABLE = `
+CREATE TABLE IF NOT EXISTS baton_claims (
+	task_id TEXT PRIMARY KEY,
+	holder TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	host TEXT NOT NULL,
+	directory TEXT NOT NULL,
+	pid INTEGER NOT NULL,
+	process_start TEXT NOT NULL,
+	claimed_at TEXT NOT NULL,
+	lease_until TEXT NOT NULL,
+	fence INTEGER NOT NULL
+)`
+
+/** None as long as there is no table for them. */
+const selectClaims = (store: LedgerStore, rest: string, ...values: readonly Cell[]): ClaimRow[] => {
+  const [table] = store.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'baton_claims'")
+  return table === undefined ? [] : store.all(`SELECT * FROM baton_claims ${rest}`, ...values)
+}
+
+/** The latest claim first. */
+export const readClaims = (store: LedgerStore): ClaimRow[] => selectClaims(store, "ORDER BY claimed_at DESC, task_id")
+
+/** The newest claim on the task, which may have ended. */
+export const findClaim = (store: LedgerStore, taskId: string): ClaimRow | undefined =>
+  selectClaims(store, "WHERE task_id = ?", taskId)[0]
+
+export const putClaim = (store: LedgerStore, claim: ClaimRow): void => {
+  store.run(TABLE)
+  store.insert("baton_claims", claim, "OR REPLACE")
+}
+
 /** The claim of a task that is shown. A table of claims that cannot be read hides no task. */
-export const shownClaim = (find: () => ClaimRow | undefined, nowMs: number): ShownClaim => {
+export const shownClaim = (store: LedgerStore, taskId: string, nowMs: number): ShownClaim => {
   try {
-    const row = find()
+    const row = findClaim(store, taskId)
     if (!isClaimed(row, nowMs)) return {}
     const claim = claimEntry(row)
     return { claim, claimed: claim.summary }

@@ -1,10 +1,14 @@
-import { type Command, type CommandContext, CommandError, type Invocation } from "./command.ts"
+import type { Command, CommandContext, Invocation } from "./command.ts"
 import { type FlagSpec, parseFlags } from "./flags.ts"
-import { StoreError } from "./store.ts"
+import { LedgerError } from "./store.ts"
 
 export type LedgerResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string }
 
-export const succeed = (stdout: string): LedgerResult => ({ exitCode: 0, stdout, stderr: "" })
+export const succeed = (lines: readonly string[]): LedgerResult => ({
+  exitCode: 0,
+  stdout: lines.map((line) => `${line}\n`).join(""),
+  stderr: "",
+})
 
 /** The first line is the one that readers look at. @param path the command's names */
 export const fail = (message: string, path: readonly Command[]): LedgerResult => {
@@ -77,14 +81,16 @@ export const OMITTED_COMMANDS: readonly string[] = [
   "ui",
 ]
 
-export const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "show this help" }
-export const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
+const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "show this help" }
+const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
 const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
 
 /** Flags allowed before any command. */
-export const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
+const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
 
-const flagsOfCommand = (command: Command): FlagSpec[] => [...command.flags, HELP_FLAG, PROJECT_FLAG]
+/** @param command none for the root */
+export const flagsOf = (command: Command | undefined): readonly FlagSpec[] =>
+  command === undefined ? ROOT_FLAGS : [...(command.flags ?? []), HELP_FLAG, PROJECT_FLAG]
 
 type FoundCommand = {
   /** The command with its parents, outermost first; empty for the root itself. */
@@ -109,17 +115,11 @@ const operandsOf = (words: readonly string[], specs: readonly FlagSpec[]): Opera
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] ?? ""
     if (word === "--") break
-    if (takesNextWord(word, specs)) {
-      if (words.length - index - 1 <= 1) break
-      index += 1
-    } else if (word !== "" && !word.startsWith("-")) operands.push({ word, index })
+    if (takesNextWord(word, specs)) index += 1
+    else if (word !== "" && !word.startsWith("-")) operands.push({ word, index })
   }
   return operands
 }
-
-/** The word in the place of a command's name, if there is one. */
-const firstOperand = (line: readonly string[], rootFlags: readonly FlagSpec[]): string | undefined =>
-  operandsOf(line, rootFlags)[0]?.word
 
 /** @param roots the top-level commands */
 export const findCommand = (line: readonly string[], roots: readonly Command[]): FoundCommand => {
@@ -127,7 +127,7 @@ export const findCommand = (line: readonly string[], roots: readonly Command[]):
   let words: readonly string[] = line
   for (;;) {
     const current = path.at(-1)
-    const operands = operandsOf(words, current === undefined ? ROOT_FLAGS : flagsOfCommand(current))
+    const operands = operandsOf(words, flagsOf(current))
     const first = operands[0]
     const candidates = current === undefined ? roots : (current.children ?? [])
     const next = candidates.find((command) => command.name === first?.word)
@@ -137,16 +137,12 @@ export const findCommand = (line: readonly string[], roots: readonly Command[]):
   }
 }
 
-const checkArguments = ({ arguments: rule }: Command, received: number): void => {
-  if (rule.kind === "exactly" && received !== rule.count) {
-    throw new CommandError("usage", `accepts ${rule.count} arg(s), received ${received}`)
-  }
-  if (rule.kind === "atLeast" && received < rule.count) {
-    throw new CommandError("usage", `requires at least ${rule.count} arg(s), only received ${received}`)
-  }
-  if (rule.kind === "atMost" && received > rule.count) {
-    throw new CommandError("usage", `accepts at most ${rule.count} arg(s), received ${received}`)
-  }
+const checkArguments = (
+  { operands = "", arguments: { least, most = Infinity } = { least: 0 } }: Command,
+  given: number,
+) => {
+  if (given >= least && given <= most) return
+  throw new LedgerError(`expected ${operands === "" ? "no argument" : operands}, received ${given} arguments`)
 }
 
 /** Puts the folder's project in the place of -p where a command needs one and none is given. */
@@ -164,8 +160,6 @@ const withFolderProject = async (
   }
 }
 
-const isExpected = (error: unknown): error is Error => error instanceof CommandError || error instanceof StoreError
-
 /**
  * Runs one command line with the outcome that prog v0.17 gives for it. A refusal is an exit code and a text.
  *
@@ -173,18 +167,18 @@ const isExpected = (error: unknown): error is Error => error instanceof CommandE
  * @throws only defects of the ledger itself
  */
 export const runCommand = async (line: readonly string[], context: CommandContext): Promise<LedgerResult> => {
-  const roots = await loadCommandsNear(firstOperand(line, ROOT_FLAGS) ?? "")
+  const [first] = operandsOf(line, ROOT_FLAGS)
+  const roots = await loadCommandsNear(first?.word ?? "")
   const { path, words, operands } = findCommand(line, roots)
   const command = path.at(-1)
-  const root = () => import("./help.ts")
   try {
-    if (command === undefined) return await (await root()).runRoot(words, operands)
-    const invocation = parseFlags(words, flagsOfCommand(command))
-    if (invocation.flags.has("help")) return succeed(await (await root()).helpOf(path))
+    if (command === undefined) return await (await import("./help.ts")).runRoot(words, operands)
+    const invocation = parseFlags(words, flagsOf(command))
+    if (invocation.flags.has("help")) return succeed(await (await import("./help.ts")).helpOf(path))
     checkArguments(command, invocation.args.length)
     return succeed(command.run(await withFolderProject(command, invocation, context), context))
   } catch (error) {
-    if (isExpected(error)) return fail(error.message, path)
+    if (error instanceof LedgerError) return fail(error.message, path)
     throw error
   }
 }

@@ -1,29 +1,30 @@
 import type { FlagSpec, Flags } from "./flags.ts"
 import { formatTimestamp } from "./format.ts"
-import { type LedgerStore, StoreError } from "./store.ts"
+import { LedgerError, type LedgerStore } from "./store.ts"
 
-/** The environment of a command. The store opens at its first use, after the arguments are checked. */
-export type CommandContext = {
-  /** @param mode "create" makes a database that is missing; without it the command is refused then */
-  store(mode?: "create"): LedgerStore
-  /** Now, in the stored form of format.ts; each call gives a later time. */
-  timestamp(): string
-  /** Milliseconds since 1970, for ages. */
-  nowMs(): number
-  /** `<prefix>-` and six lowercase hex digits. */
-  newId(prefix: string): string
+type ContextDeps = {
+  /** Opens the store; called once, by the first command that needs it. */
+  readonly openStore: (mode?: "create") => LedgerStore
   /** All of standard input, as text. */
-  readStdin(): string
+  readonly readStdin: () => string
+  /** Milliseconds since 1970, for ages. */
+  readonly nowMs: () => number
+  /** Now, in the stored form of format.ts; each call gives a later time. */
+  readonly timestamp: () => string
   /** The project of the folder that the program runs in, "" for none. */
-  folderProject(): Promise<string>
+  readonly folderProject: () => Promise<string>
 }
 
-/** Number of arguments of a command, as cobra counts them. */
-type ArgumentRule =
-  | { readonly kind: "any" }
-  | { readonly kind: "exactly"; readonly count: number }
-  | { readonly kind: "atLeast"; readonly count: number }
-  | { readonly kind: "atMost"; readonly count: number }
+/** The environment of a command. The store opens at its first use, after the arguments are checked. */
+export type CommandContext = Omit<ContextDeps, "openStore"> & {
+  readonly store: () => LedgerStore
+  /** Runs the work as one transaction: if it throws, nothing is kept. */
+  write<T>(work: (store: LedgerStore) => T): T
+  /** Like `write`, in a database that is made when it is missing. */
+  create<T>(work: (store: LedgerStore) => T): T
+  /** `<prefix>-` and six lowercase hex digits. */
+  newId(prefix: string): string
+}
 
 /** The parsed command line: the arguments without flags, and the flags. */
 export type Invocation = { readonly args: readonly string[]; readonly flags: Flags }
@@ -31,64 +32,30 @@ export type Invocation = { readonly args: readonly string[]; readonly flags: Fla
 export type Command = {
   readonly name: string
   /** The usage line after the name: `<id> <message>`. */
-  readonly operands: string
+  readonly operands?: string
   readonly summary: string
-  readonly arguments: ArgumentRule
-  readonly flags: readonly FlagSpec[]
+  /** The number of arguments it takes; any, when it does not say. */
+  readonly arguments?: { readonly least: number; readonly most?: number }
+  readonly flags?: readonly FlagSpec[]
   readonly children?: readonly Command[]
   /** It works on one project: that of the folder, when -p is not given. */
   readonly usesFolderProject?: true
-  /** @returns the standard output. @throws `CommandError` or `StoreError` */
-  run(invocation: Invocation, context: CommandContext): string
+  /** @returns the lines of standard output. @throws LedgerError */
+  run(invocation: Invocation, context: CommandContext): readonly string[]
 }
 
-/** A refused command, with prog's message. Exit code 1. */
-export class CommandError extends Error {
-  readonly code: "usage" | "refused" | "store"
+export const refuse = (message: string): LedgerError => new LedgerError(message)
 
-  constructor(code: CommandError["code"], message: string, cause?: unknown) {
-    super(message, { cause })
-    this.name = "CommandError"
-    this.code = code
-  }
-}
-
-export const refuse = (message: string): CommandError => new CommandError("refused", message)
-
-/** prog v0.17's message for an unknown id. */
-export const itemNotFound = (id: string): CommandError =>
-  refuse(`item not found: ${id} (use 'prog list' to see available items)`)
-
-/** Puts the failed step before a store's failure, as prog does: `failed to add log: constraint failed: …`. */
-export const withErrorPrefix = <T>(name: string, work: () => T): T => {
+/** Puts the failed step before SQLite's refusal, as prog does: `failed to add log: constraint failed: …`. */
+export const withErrorPrefix = <T>(step: string, work: () => T): T => {
   try {
     return work()
   } catch (error) {
-    if (error instanceof StoreError) {
-      throw new CommandError("store", `${name}: ${error.message}`, error)
-    }
-    throw error
+    throw error instanceof LedgerError ? new LedgerError(`${step}: ${error.message}`, error.code, error) : error
   }
 }
 
-export const exactly = (count: number): ArgumentRule => ({ kind: "exactly", count })
-export const atLeast = (count: number): ArgumentRule => ({ kind: "atLeast", count })
-export const atMost = (count: number): ArgumentRule => ({ kind: "atMost", count })
-export const anyArguments: ArgumentRule = { kind: "any" }
-
-/** The output of prog's `fmt.Println` for each line. */
-export const lines = (texts: readonly string[]): string => texts.map((text) => `${text}\n`).join("")
-
-type ContextDeps = {
-  /** Opens the store; called once, by the first command that needs it. */
-  readonly openStore: (mode?: "create") => LedgerStore
-  readonly readStdin: () => string
-  /** Milliseconds since 1970. */
-  readonly nowMs: () => number
-  /** From createClock. */
-  readonly timestamp: () => string
-  readonly folderProject: () => Promise<string>
-}
+export const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
 
 /** Creates a clock in the stored form and local time. It rises strictly, so that later records sort later. */
 export const createClock = (nowMs: () => number): (() => string) => {
@@ -105,27 +72,18 @@ const ID_BYTES = 3
 const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** Reports a store that cannot be opened; its message leaves out the step that needed the store. */
-const openOrRefuse = ({ openStore }: ContextDeps, mode: "create" | undefined): LedgerStore => {
-  try {
-    return openStore(mode)
-  } catch (error) {
-    if (error instanceof StoreError) throw new CommandError("store", error.message, error)
-    throw error
+export const createCommandContext = ({ openStore, ...deps }: ContextDeps): CommandContext => {
+  let opened: LedgerStore | undefined
+  const open = (mode?: "create"): LedgerStore => {
+    opened ??= openStore(mode)
+    return opened
   }
-}
-
-export const createCommandContext = (deps: ContextDeps): CommandContext => {
-  let store: LedgerStore | undefined
+  const writeTo = <T>(store: LedgerStore, work: (store: LedgerStore) => T): T => store.write(() => work(store))
   return {
-    store: (mode) => {
-      store ??= openOrRefuse(deps, mode)
-      return store
-    },
-    timestamp: deps.timestamp,
-    nowMs: deps.nowMs,
+    ...deps,
+    store: () => open(),
+    write: (work) => writeTo(open(), work),
+    create: (work) => writeTo(open("create"), work),
     newId: (prefix) => `${prefix}-${randomHex()}`,
-    readStdin: deps.readStdin,
-    folderProject: deps.folderProject,
   }
 }

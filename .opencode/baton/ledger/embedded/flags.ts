@@ -1,4 +1,5 @@
-import { CommandError, type Invocation } from "./command.ts"
+import type { Invocation } from "./command.ts"
+import { LedgerError } from "./store.ts"
 
 // Flags and their values, as in pflag 1.0.5 (under cobra 1.8). Pure.
 
@@ -12,8 +13,6 @@ export type FlagSpec = {
   readonly fallback?: number
 }
 
-type FlagValue = string | readonly string[] | boolean | number
-
 /** Values by flag name; a flag that is not given has its empty value. */
 export type Flags = {
   text(name: string): string
@@ -24,90 +23,45 @@ export type Flags = {
   given(name: string): boolean
 }
 
-const TRUE_WORDS = ["1", "t", "T", "true", "TRUE", "True"]
-const FALSE_WORDS = ["0", "f", "F", "false", "FALSE", "False"]
-const INTEGER = /^[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9]\d*)$/
+const TRUE_WORDS = ["1", "t", "true"]
+const FALSE_WORDS = ["0", "f", "false"]
 
-const parseSwitch = (text: string): boolean => {
-  if (TRUE_WORDS.includes(text)) return true
-  if (FALSE_WORDS.includes(text)) return false
-  throw new SyntaxError("expected true or false")
+/** @returns what is wrong with a flag's value */
+const complaintAbout = ({ kind }: FlagSpec, value: string): string | undefined => {
+  if (kind === "switch" && ![...TRUE_WORDS, ...FALSE_WORDS].includes(value.toLowerCase()))
+    return "expected true or false"
+  const isInteger = value.trim() !== "" && Number.isSafeInteger(Number(value))
+  return kind === "integer" && !isInteger ? "expected a whole number" : undefined
 }
-
-const parseInteger = (text: string): number => {
-  if (!INTEGER.test(text)) throw new SyntaxError("expected a whole number")
-  const digits = text.replace(/^[+-]/, "")
-  const size = Number(/^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits)
-  const value = text.startsWith("-") ? -size : size
-  if (Number.isSafeInteger(value)) return value
-  throw new SyntaxError("the number is out of range")
-}
-
-/**
- * Adds one more text to a flag's value: lists grow, other values are replaced.
- *
- * @throws SyntaxError in the words of Go's strconv
- */
-const readFlagValue = (spec: FlagSpec, text: string, before: FlagValue | undefined): FlagValue => {
-  switch (spec.kind) {
-    case "text":
-      return text
-    case "list":
-      return [...(Array.isArray(before) ? before : []), text]
-    case "switch":
-      return parseSwitch(text)
-    case "integer":
-      return parseInteger(text)
-  }
-}
-
-const createFlags = (specs: readonly FlagSpec[], values: ReadonlyMap<string, FlagValue>): Flags => ({
-  text: (name) => String(values.get(name) ?? ""),
-  list: (name) => {
-    const value = values.get(name)
-    return Array.isArray(value) ? value : []
-  },
-  has: (name) => values.get(name) === true,
-  integer: (name) => Number(values.get(name) ?? specs.find((spec) => spec.name === name)?.fallback ?? 0),
-  given: (name) => values.has(name),
-})
-
-const bad = (message: string): CommandError => new CommandError("usage", message)
 
 /**
  * Parses flags at any position; `--` ends them. Accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and
  * joined switches (`-eh`).
  *
  * @param words the words after the command's name
- * @throws CommandError in pflag's words for an unknown flag, a missing value or a wrong one
+ * @throws LedgerError for an unknown flag, a missing value or a wrong one
  */
 export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[]): Invocation => {
-  const values = new Map<string, FlagValue>()
+  const values = new Map<string, readonly string[]>()
   const args: string[] = []
   const rest = [...words]
 
-  const assign = (spec: FlagSpec, text: string): void => {
-    try {
-      values.set(spec.name, readFlagValue(spec, text, values.get(spec.name)))
-    } catch (error) {
-      const flag = spec.short === undefined ? `--${spec.name}` : `-${spec.short}, --${spec.name}`
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new CommandError("usage", `invalid argument "${text}" for ${flag}: ${reason}`, error)
-    }
+  const assign = (spec: FlagSpec, value: string): void => {
+    const complaint = complaintAbout(spec, value)
+    if (complaint !== undefined) throw new LedgerError(`invalid argument "${value}" for --${spec.name}: ${complaint}`)
+    values.set(spec.name, [...(values.get(spec.name) ?? []), value])
   }
 
-  /** Takes the next word as a flag's value. */
-  const nextWord = (complaint: string): string => {
+  const nextWord = (flag: string): string => {
     const value = rest.shift()
-    if (value === undefined) throw bad(`flag needs an argument: ${complaint}`)
+    if (value === undefined) throw new LedgerError(`flag needs an argument: ${flag}`)
     return value
   }
 
   const readLong = (word: string): void => {
     const [name = "", ...after] = word.slice(2).split("=")
-    if (name === "" || name.startsWith("-")) throw bad(`bad flag syntax: ${word}`)
     const spec = specs.find((known) => known.name === name)
-    if (spec === undefined) throw bad(`unknown flag: --${name}`)
+    if (spec === undefined) throw new LedgerError(`unknown flag: --${name}`)
     if (after.length > 0) assign(spec, after.join("="))
     else assign(spec, spec.kind === "switch" ? "true" : nextWord(word))
   }
@@ -116,9 +70,9 @@ export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[])
     const [letter = "", ...others] = Array.from(letters)
     const after = others.join("")
     const spec = specs.find((known) => known.short === letter)
-    if (spec === undefined) throw bad(`unknown shorthand flag: '${letter}' in -${letters}`)
+    if (spec === undefined) throw new LedgerError(`unknown shorthand flag: '${letter}' in -${letters}`)
     if (after.length > 1 && after.startsWith("=")) assign(spec, after.slice(1))
-    else if (spec.kind !== "switch") assign(spec, after === "" ? nextWord(`'${letter}' in -${letters}`) : after)
+    else if (spec.kind !== "switch") assign(spec, after === "" ? nextWord(`-${letters}`) : after)
     else {
       assign(spec, "true")
       if (after !== "") readShort(after)
@@ -134,5 +88,14 @@ export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[])
     else if (word.startsWith("-") && word !== "-") readShort(word.slice(1))
     else args.push(word)
   }
-  return { args, flags: createFlags(specs, values) }
+  const last = (name: string): string => values.get(name)?.at(-1) ?? ""
+  const flags: Flags = {
+    text: last,
+    list: (name) => values.get(name) ?? [],
+    has: (name) => TRUE_WORDS.includes(last(name).toLowerCase()),
+    integer: (name) =>
+      values.has(name) ? Number(last(name)) : (specs.find((spec) => spec.name === name)?.fallback ?? 0),
+    given: (name) => values.has(name),
+  }
+  return { args, flags }
 }

@@ -1,14 +1,4 @@
-import {
-  fail,
-  findCommand,
-  HELP_FLAG,
-  type LedgerResult,
-  loadAllCommands,
-  OMITTED_COMMANDS,
-  PROJECT_FLAG,
-  ROOT_FLAGS,
-  succeed,
-} from "./cli.ts"
+import { fail, findCommand, flagsOf, type LedgerResult, loadAllCommands, OMITTED_COMMANDS, succeed } from "./cli.ts"
 import type { Command } from "./command.ts"
 import { type FlagSpec, parseFlags } from "./flags.ts"
 
@@ -16,7 +6,7 @@ import { type FlagSpec, parseFlags } from "./flags.ts"
 const FOLLOWED_VERSION = "0.17.0"
 const FOLLOWED_SCHEMA = 3
 
-const VERSION_TEXT = `prog version ${FOLLOWED_VERSION} (Baton's embedded ledger, prog schema ${FOLLOWED_SCHEMA})\n`
+const VERSION_TEXT = `prog version ${FOLLOWED_VERSION} (Baton's embedded ledger, prog schema ${FOLLOWED_SCHEMA})`
 
 const ROOT_HELP = `Baton's embedded ledger: tasks, dependencies, logs and learnings in prog's own database.
 It stands in for prog (github.com/baiirun/prog) where that is not installed; both can use the same file.
@@ -44,22 +34,20 @@ const commandLines = (commands: readonly Command[]): string[] =>
     .toSorted((a, b) => (a < b ? -1 : 1))
 
 /** Help of a command; of the whole program for an empty path. */
-export const helpOf = async (path: readonly Command[]): Promise<string> => {
+export const helpOf = async (path: readonly Command[]): Promise<string[]> => {
   const command = path.at(-1)
   const children = command === undefined ? await loadAllCommands() : (command.children ?? [])
-  const words = ["prog", ...path.map(({ name }) => name)].join(" ")
   const operands = command === undefined ? "COMMAND" : command.operands
-  const flags = command === undefined ? ROOT_FLAGS : [...command.flags, HELP_FLAG, PROJECT_FLAG]
+  const usage = ["prog", ...path.map(({ name }) => name), ...(operands ? [operands] : []), "[flags]"]
   return [
     command?.summary ?? ROOT_HELP,
     "",
-    `Usage: ${[words, operands, "[flags]"].filter((part) => part !== "").join(" ")}`,
+    `Usage: ${usage.join(" ")}`,
     ...(children.length === 0 ? [] : ["", "Commands:", ...commandLines(children)]),
     "",
     "Flags:",
-    ...flags.map(flagLine),
-    "",
-  ].join("\n")
+    ...flagsOf(command).map(flagLine),
+  ]
 }
 
 const unknownCommand = (word: string): LedgerResult => {
@@ -77,12 +65,12 @@ const helpOn = async (topic: readonly string[]): Promise<LedgerResult> => {
 
 /**
  * Runs a line that names no command.
- * @throws CommandError for a bad flag
+ * @throws LedgerError for a bad flag
  */
 export const runRoot = async (words: readonly string[], operands: readonly string[]): Promise<LedgerResult> => {
   const [first, ...topic] = operands
   if (first === "help") return helpOn(topic)
   if (first !== undefined) return unknownCommand(first)
-  const { flags } = parseFlags(words, ROOT_FLAGS)
-  return succeed(flags.has("version") && !flags.has("help") ? VERSION_TEXT : await helpOf([]))
+  const { flags } = parseFlags(words, flagsOf(undefined))
+  return succeed(flags.has("version") && !flags.has("help") ? [VERSION_TEXT] : await helpOf([]))
 }

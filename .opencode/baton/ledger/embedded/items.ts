@@ -1,31 +1,77 @@
 import { compareText } from "./format.ts"
-import type { Dependency, ItemRow, LedgerStore } from "./store.ts"
+import { type Dependency, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
 
+/** An item with the status to show. */
 export type LabelledItem = ItemRow & { readonly labels: readonly string[] }
 
+export const findItem = (store: LedgerStore, id: string): ItemRow | undefined =>
+  store.all<ItemRow>("SELECT * FROM items WHERE id = ?", id)[0]
+
+/** prog v0.17's message for an unknown id. */
+export const itemNotFound = (id: string): LedgerError =>
+  new LedgerError(`item not found: ${id} (use 'prog list' to see available items)`)
+
+/** @throws LedgerError for an unknown id */
+export const requireItem = (store: LedgerStore, id: string): ItemRow => {
+  const item = findItem(store, id)
+  if (item === undefined) throw itemNotFound(id)
+  return item
+}
+
+type ItemChanges = Partial<Omit<ItemRow, "id">> & Pick<ItemRow, "updated_at">
+
+/** @throws LedgerError for an unknown id */
+export const updateItem = (store: LedgerStore, id: string, changes: ItemChanges): void => {
+  if (!store.update("items", { id }, changes)) throw itemNotFound(id)
+}
+
+/** Every pair, ordered by both ids. */
+export const readDependencies = (store: LedgerStore): Dependency[] =>
+  store.all("SELECT item_id, depends_on FROM deps ORDER BY item_id, depends_on")
+
+/** Groups pairs by their first part, in their order. */
+const grouped = (pairs: Iterable<readonly [string, string]>): Map<string, string[]> => {
+  const groups = new Map<string, string[]>()
+  for (const [key, value] of pairs) {
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [value])
+    else group.push(value)
+  }
+  return groups
+}
+
+const LABEL_NAMES = `
+  SELECT il.item_id, l.name FROM item_labels il JOIN labels l ON il.label_id = l.id ORDER BY il.item_id, l.name`
+
+/** Names of attached labels in alphabetical order, by item. */
+export const labelsByItem = (store: LedgerStore): Map<string, string[]> =>
+  grouped(store.all<{ item_id: string; name: string }>(LABEL_NAMES).map(({ item_id, name }) => [item_id, name]))
+
 const byPriority = (left: ItemRow, right: ItemRow): number =>
-  left.priority - right.priority || compareText(left.createdAt, right.createdAt)
+  left.priority - right.priority || compareText(left.created_at, right.created_at)
 
 /** Reads all items, by priority and then by the text of their creation time, as prog sorts. */
 export const readItems = (store: LedgerStore): LabelledItem[] => {
-  const rows = store.items.all()
+  const rows = store.all<ItemRow>("SELECT * FROM items ORDER BY rowid")
   const children = childStatusesByParent(rows)
-  const labels = store.labels.namesByItem()
+  const labels = labelsByItem(store)
   return rows
     .map((row) => ({ ...withDerivedStatus(row, children.get(row.id) ?? []), labels: labels.get(row.id) ?? [] }))
     .sort(byPriority)
 }
 
-/** The ids that each item waits for, in the order of ids. */
-export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, string[]> => {
-  const grouped = new Map<string, string[]>()
-  for (const { itemId, dependsOn } of pairs) {
-    const known = grouped.get(itemId)
-    if (known === undefined) grouped.set(itemId, [dependsOn])
-    else known.push(dependsOn)
-  }
-  return grouped
+/** @throws LedgerError for an unknown id */
+export const readItem = (store: LedgerStore, id: string): ItemRow => {
+  const children = store.all<ItemRow>("SELECT * FROM items WHERE parent_id = ?", id)
+  return withDerivedStatus(
+    requireItem(store, id),
+    children.map(({ status }) => status),
+  )
 }
+
+/** The ids that each item waits for, in the order of ids. */
+export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, string[]> =>
+  grouped(pairs.map(({ item_id, depends_on }) => [item_id, depends_on]))
 
 /** prog compares the number of distinct labels with the number of flags: a label that is given twice matches nothing. */
 export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolean =>
@@ -34,7 +80,7 @@ export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolea
 /** Open tasks whose dependencies are all resolved, in the order of `list`. @param project "" for all projects */
 export const readyItems = (store: LedgerStore, project: string, labels: readonly string[] = []): LabelledItem[] => {
   const items = readItems(store)
-  const blocked = blockedIds(items, store.dependencies.all())
+  const blocked = blockedIds(items, readDependencies(store))
   return items.filter(
     (item) =>
       item.type === "task" &&
@@ -71,21 +117,12 @@ export const deriveEpicStatus = (stored: string, children: readonly string[]): s
   return unresolved.every((status) => status === "draft") ? "draft" : "open"
 }
 
-/** The item with the status to show. */
-export const withDerivedStatus = <Item extends ItemRow>(item: Item, children: readonly string[]): Item =>
+const withDerivedStatus = (item: ItemRow, children: readonly string[]): ItemRow =>
   item.type === "epic" ? { ...item, status: deriveEpicStatus(item.status, children) } : item
 
 /** Statuses of direct children, by parent. */
-const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]> => {
-  const children = new Map<string, string[]>()
-  for (const { parentId, status } of items) {
-    if (parentId === null) continue
-    const known = children.get(parentId)
-    if (known === undefined) children.set(parentId, [status])
-    else known.push(status)
-  }
-  return children
-}
+const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]> =>
+  grouped(items.flatMap(({ parent_id, status }) => (parent_id === null ? [] : [[parent_id, status] as const])))
 
 /**
  * Ids of items with at least one unresolved dependency. A dependency is resolved if it is done or canceled, or an epic with
@@ -100,7 +137,7 @@ export const blockedIds = (items: readonly ItemRow[], dependencies: readonly Dep
     const statuses = children.get(id) ?? []
     return item.type === "epic" && statuses.length > 0 && statuses.every((status) => CLOSED.has(status))
   }
-  return new Set(dependencies.filter((pair) => !isResolved(pair.dependsOn)).map((pair) => pair.itemId))
+  return new Set(dependencies.filter((pair) => !isResolved(pair.depends_on)).map((pair) => pair.item_id))
 }
 
 export const DRAFT_IN_EPIC = "a draft cannot belong to an epic: prog v0.17 cannot read an epic with a draft child"

@@ -1,6 +1,6 @@
 /** prog's schema, version 3, as in `sqlite_master` of a database that prog v0.17 created. */
 import type { Database } from "bun:sqlite"
-import { missingLedger } from "./store.ts"
+import { LedgerError } from "./store.ts"
 
 const SCHEMA_VERSION = 3
 
@@ -108,6 +108,12 @@ CREATE INDEX IF NOT EXISTS idx_item_labels_item ON item_labels(item_id);
 CREATE INDEX IF NOT EXISTS idx_item_labels_label ON item_labels(label_id);
 `
 
+/** Only `init`, `add` and `learn` make a ledger: an empty one in the place of a lost one would look as if all was well. */
+export const missingLedger = (): LedgerError =>
+  new LedgerError(
+    "no ledger is there. Restore it from a backup, set PROG_DB to where it is, or make a new one with 'prog init'",
+  )
+
 const readNumber = (database: Database, query: string): number => {
   const row = database.query<Record<string, number>, []>(query).get()
   return Number(Object.values(row ?? {})[0] ?? 0)
@@ -123,7 +129,7 @@ const hasItems = (database: Database): boolean =>
  * Creates missing tables and upgrades an older database (version 1 or 2, or the incomplete one that prog leaves if it runs
  * before `init`) to version 3. A newer version stays unchanged. Safe for several processes at once.
  *
- * @throws StoreError for a database without a ledger, unless `mode` is "create"
+ * @throws LedgerError for a database without a ledger, unless `mode` is "create"
  */
 export const ensureSchema = (database: Database, mode: "create" | undefined): void => {
   const isCurrent = (): boolean => readNumber(database, "PRAGMA user_version") >= SCHEMA_VERSION

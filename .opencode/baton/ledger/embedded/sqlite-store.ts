@@ -1,297 +1,35 @@
 import { Database } from "bun:sqlite"
-import { ensureSchema } from "./sqlite-schema.ts"
-import {
-  type ClaimRow,
-  type ClaimStore,
-  type ConceptRow,
-  type ConceptStore,
-  type DependencyStore,
-  type ItemRow,
-  type ItemStore,
-  type LabelRow,
-  type LabelStore,
-  type LearningRow,
-  type LearningStore,
-  type LedgerStore,
-  type LogStore,
-  missingLedger,
-  type ProjectStore,
-  StoreError,
-  storeError,
-} from "./store.ts"
+import { ensureSchema, missingLedger } from "./sqlite-schema.ts"
+import { type Cell, type Cells, LedgerError, type LedgerStore } from "./store.ts"
 
-/** The store's calls to SQLite. Every failure is a StoreError in the words of prog's driver. */
-type Connection = {
-  all(query: string, ...values: Cell[]): Cells[]
-  first(query: string, ...values: Cell[]): Cells | undefined
-  /** @returns the number of changed rows */
-  run(query: string, ...values: Cell[]): number
-  /** `extra` goes between INSERT and INTO: `OR IGNORE`. */
-  insert(table: string, row: Readonly<Record<string, Cell>>, extra?: string): void
-  /** Updates the matching rows. The keys of both arguments are those of the row types. */
-  update(table: string, changes: Readonly<Record<string, Cell>>, where: Readonly<Record<string, Cell>>): boolean
+const RESULT_TEXTS: Readonly<Record<number, string>> = {
+  1: "SQL logic error",
+  3: "access permission denied",
+  5: "database is locked",
+  8: "attempt to write a readonly database",
+  10: "disk I/O error",
+  11: "database disk image is malformed",
+  13: "database or disk is full",
+  14: "unable to open database file",
+  19: "constraint failed",
+  26: "file is not a database",
 }
 
-type SqliteFailure = Error & { readonly errno: number }
+const BUSY = 5
+const CANNOT_OPEN = 14
 
-const isSqliteFailure = (error: unknown): error is SqliteFailure =>
-  error instanceof Error && "errno" in error && typeof error.errno === "number"
+/** Extended codes have the primary one in their low byte. */
+const primaryCode = (code: number): number => code & 0xff
 
-/** Turns a failure of SQLite into a StoreError; other errors pass. */
+/** Puts a failure of SQLite into the words of prog's driver: `<result text>: <detail> (<code>)`. Other errors pass. */
 const translateFailure = <T>(work: () => T): T => {
   try {
     return work()
   } catch (error) {
-    if (error instanceof StoreError || !isSqliteFailure(error)) throw error
-    throw storeError(error.message, error.errno, error)
-  }
-}
-
-const createConnection = (database: Database): Connection => {
-  const all = (query: string, ...values: Cell[]): Cells[] =>
-    translateFailure(() => database.query<Cells, Cell[]>(query).all(...values))
-  const run = (query: string, ...values: Cell[]): number =>
-    translateFailure(() => database.query<Cells, Cell[]>(query).run(...values).changes)
-  return {
-    all,
-    run,
-    first: (query, ...values) => all(query, ...values)[0],
-    insert: (table, row, extra = "") => {
-      const keys = Object.keys(row)
-      const marks = keys.map(() => "?").join(", ")
-      run(`INSERT ${extra} INTO ${table} (${keys.map(columnOf).join(", ")}) VALUES (${marks})`, ...Object.values(row))
-    },
-    update: (table, changes, where) => {
-      const sets = Object.keys(changes).map((key) => `${columnOf(key)} = ?`)
-      const conditions = Object.keys(where).map((key) => `${columnOf(key)} = ?`)
-      const query = `UPDATE ${table} SET ${sets.join(", ")} WHERE ${conditions.join(" AND ")}`
-      return run(query, ...Object.values(changes), ...Object.values(where)) > 0
-    },
-  }
-}
-
-type Cell = string | number | null
-type Cells = Readonly<Record<string, Cell>>
-
-const text = (cell: Cell | undefined): string => (cell === null || cell === undefined ? "" : String(cell))
-const nullable = (cell: Cell | undefined): string | null => (cell === null || cell === undefined ? null : String(cell))
-
-const DEFAULT_PRIORITY = 2
-
-/** prog never writes NULL in a text column; another writer may have. */
-const itemRow = (cells: Cells): ItemRow => ({
-  id: text(cells.id),
-  project: text(cells.project),
-  type: text(cells.type),
-  title: text(cells.title),
-  description: text(cells.description),
-  definitionOfDone: nullable(cells.definition_of_done),
-  status: text(cells.status),
-  priority: Number(cells.priority ?? DEFAULT_PRIORITY),
-  parentId: nullable(cells.parent_id),
-  createdAt: text(cells.created_at),
-  updatedAt: text(cells.updated_at),
-})
-
-const labelRow = (cells: Cells): LabelRow => ({
-  id: text(cells.id),
-  name: text(cells.name),
-  project: text(cells.project),
-  color: text(cells.color),
-  createdAt: text(cells.created_at),
-  updatedAt: text(cells.updated_at),
-})
-
-const conceptRow = (cells: Cells): ConceptRow => ({
-  id: text(cells.id),
-  name: text(cells.name),
-  project: text(cells.project),
-  summary: text(cells.summary),
-  lastUpdated: text(cells.last_updated),
-  learningCount: Number(cells.learning_count ?? 0),
-})
-
-const fileList = (cell: Cell | undefined): string[] => {
-  const stored = text(cell)
-  const parsed: unknown = stored === "" ? [] : JSON.parse(stored)
-  return Array.isArray(parsed) ? parsed.filter((file) => typeof file === "string") : []
-}
-
-const learningRow = (cells: Cells): LearningRow => ({
-  id: text(cells.id),
-  project: text(cells.project),
-  createdAt: text(cells.created_at),
-  updatedAt: text(cells.updated_at),
-  taskId: nullable(cells.task_id),
-  summary: text(cells.summary),
-  detail: text(cells.detail),
-  files: fileList(cells.files),
-  status: text(cells.status),
-})
-
-const COLUMN_NAMES: Readonly<Record<string, string>> = {
-  definitionOfDone: "definition_of_done",
-  parentId: "parent_id",
-  createdAt: "created_at",
-  updatedAt: "updated_at",
-  lastUpdated: "last_updated",
-  taskId: "task_id",
-  session: "session_id",
-  processStart: "process_start",
-  claimedAt: "claimed_at",
-  leaseUntil: "lease_until",
-}
-
-const columnOf = (key: string): string => COLUMN_NAMES[key] ?? key
-
-const LABEL_NAMES = `
-  SELECT il.item_id, l.name FROM item_labels il JOIN labels l ON il.label_id = l.id ORDER BY il.item_id, l.name`
-
-const createSqliteItems = (connection: Connection): ItemStore => ({
-  find: (id) => {
-    const cells = connection.first("SELECT * FROM items WHERE id = ?", id)
-    return cells === undefined ? undefined : itemRow(cells)
-  },
-  all: () => connection.all("SELECT * FROM items ORDER BY rowid").map(itemRow),
-  childStatuses: (parentId) =>
-    connection.all("SELECT status FROM items WHERE parent_id = ?", parentId).map(({ status }) => String(status)),
-  insert: (row) => connection.insert("items", row),
-  update: (id, changes) => connection.update("items", changes, { id }),
-  remove: (id) => {
-    connection.run("DELETE FROM items WHERE id = ?", id)
-  },
-})
-
-const createSqliteDependencies = (connection: Connection): DependencyStore => ({
-  all: () =>
-    connection
-      .all("SELECT item_id, depends_on FROM deps ORDER BY item_id, depends_on")
-      .map((cells) => ({ itemId: String(cells.item_id), dependsOn: String(cells.depends_on) })),
-  add: ({ itemId, dependsOn }) => connection.insert("deps", { item_id: itemId, depends_on: dependsOn }, "OR IGNORE"),
-  removeOf: (itemId) => {
-    connection.run("DELETE FROM deps WHERE item_id = ? OR depends_on = ?", itemId, itemId)
-  },
-})
-
-const createSqliteLogs = (connection: Connection): LogStore => ({
-  of: (itemId) =>
-    connection
-      .all("SELECT message, created_at FROM logs WHERE item_id = ? ORDER BY created_at, id", itemId)
-      .map((cells) => ({ message: String(cells.message), createdAt: String(cells.created_at) })),
-  add: (itemId, message) => connection.insert("logs", { item_id: itemId, message }),
-  removeOf: (itemId) => {
-    connection.run("DELETE FROM logs WHERE item_id = ?", itemId)
-  },
-})
-
-const createSqliteProjects = (connection: Connection): ProjectStore => ({
-  names: () => connection.all("SELECT name FROM projects ORDER BY name").map(({ name }) => String(name)),
-  ensure: (name, at) => connection.insert("projects", { name, createdAt: at, updatedAt: at }, "OR IGNORE"),
-})
-
-const groupNames = (rows: readonly Cells[]): Map<string, string[]> => {
-  const grouped = new Map<string, string[]>()
-  for (const cells of rows) {
-    const [itemId, name] = [String(cells.item_id), String(cells.name)]
-    const known = grouped.get(itemId)
-    if (known === undefined) grouped.set(itemId, [name])
-    else known.push(name)
-  }
-  return grouped
-}
-
-const createSqliteLabels = (connection: Connection): LabelStore => ({
-  of: (project) => connection.all("SELECT * FROM labels WHERE project = ? ORDER BY name", project).map(labelRow),
-  insert: (row) => connection.insert("labels", row),
-  rename: (project, name, newName, at) =>
-    connection.update("labels", { name: newName, updatedAt: at }, { project, name }),
-  remove: (id) => {
-    connection.run("DELETE FROM item_labels WHERE label_id = ?", id)
-    connection.run("DELETE FROM labels WHERE id = ?", id)
-  },
-  namesByItem: () => groupNames(connection.all(LABEL_NAMES)),
-  attach: (itemId, labelId) => connection.insert("item_labels", { item_id: itemId, label_id: labelId }, "OR IGNORE"),
-  detach: (itemId, labelId) =>
-    connection.run("DELETE FROM item_labels WHERE item_id = ? AND label_id = ?", itemId, labelId) > 0,
-})
-
-const CONCEPTS = `
-  SELECT c.*, (SELECT COUNT(*) FROM learning_concepts lc WHERE lc.concept_id = c.id) AS learning_count
-  FROM concepts c WHERE c.project = ? ORDER BY learning_count DESC, c.name`
-
-const SEARCH = `
-  SELECT l.* FROM learnings l JOIN learnings_fts fts ON l.rowid = fts.rowid
-  WHERE learnings_fts MATCH ? AND l.project = ? ORDER BY rank`
-
-const CONCEPT_NAMES = `
-  SELECT c.name FROM learning_concepts lc JOIN concepts c ON c.id = lc.concept_id
-  WHERE lc.learning_id = ? ORDER BY lc.concept_id`
-
-const createSqliteConcepts = (connection: Connection): ConceptStore => ({
-  of: (project) => connection.all(CONCEPTS, project).map(conceptRow),
-  insert: (row) => connection.insert("concepts", row),
-  update: (project, name, changes) => connection.update("concepts", changes, { name, project }),
-})
-
-const createSqliteLearnings = (connection: Connection): LearningStore => ({
-  find: (id) => {
-    const cells = connection.first("SELECT * FROM learnings WHERE id = ?", id)
-    return cells === undefined ? undefined : learningRow(cells)
-  },
-  of: (project) =>
-    connection.all("SELECT * FROM learnings WHERE project = ? ORDER BY created_at DESC", project).map(learningRow),
-  search: (project, query) => connection.all(SEARCH, query, project).map(learningRow),
-  insert: (row) => connection.insert("learnings", { ...row, files: JSON.stringify(row.files) }),
-  update: (id, changes) => connection.update("learnings", changes, { id }),
-  remove: (id) => {
-    connection.run("DELETE FROM learning_concepts WHERE learning_id = ?", id)
-    return connection.run("DELETE FROM learnings WHERE id = ?", id) > 0
-  },
-  tag: (learningId, conceptId) =>
-    connection.insert("learning_concepts", { learning_id: learningId, concept_id: conceptId }),
-  conceptNames: (learningId) => connection.all(CONCEPT_NAMES, learningId).map(({ name }) => String(name)),
-})
-
-/** Beside prog's own tables and without a foreign key, so that prog can go on deleting tasks. */
-const CLAIM_TABLE = `
-CREATE TABLE IF NOT EXISTS baton_claims (
-	task_id TEXT PRIMARY KEY,
-	holder TEXT NOT NULL,
-	session_id TEXT NOT NULL,
-	host TEXT NOT NULL,
-	directory TEXT NOT NULL,
-	pid INTEGER NOT NULL,
-	process_start TEXT NOT NULL,
-	claimed_at TEXT NOT NULL,
-	lease_until TEXT NOT NULL,
-	fence INTEGER NOT NULL
-)`
-
-const claimRow = (cells: Cells): ClaimRow => ({
-  taskId: text(cells.task_id),
-  holder: text(cells.holder),
-  session: text(cells.session_id),
-  host: text(cells.host),
-  directory: text(cells.directory),
-  pid: Number(cells.pid),
-  processStart: text(cells.process_start),
-  claimedAt: text(cells.claimed_at),
-  leaseUntil: text(cells.lease_until),
-  fence: Number(cells.fence),
-})
-
-const createSqliteClaims = (connection: Connection): ClaimStore => {
-  const isThere = (): boolean =>
-    connection.first("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'baton_claims'") !== undefined
-  const select = (rest: string, ...values: Cell[]): ClaimRow[] =>
-    isThere() ? connection.all(`SELECT * FROM baton_claims ${rest}`, ...values).map(claimRow) : []
-  return {
-    find: (taskId) => select("WHERE task_id = ?", taskId)[0],
-    all: () => select("ORDER BY claimed_at DESC, task_id"),
-    put: (row) => {
-      connection.run(CLAIM_TABLE)
-      connection.insert("baton_claims", row, "OR REPLACE")
-    },
+    if (!(error instanceof Error && "errno" in error && typeof error.errno === "number")) throw error
+    const text = RESULT_TEXTS[primaryCode(error.errno)] ?? "unknown error"
+    const detail = [text, ""].includes(error.message) ? "" : `: ${error.message}`
+    throw new LedgerError(`${text}${detail} (${error.errno})`, error.errno, error)
   }
 }
 
@@ -305,12 +43,6 @@ const prepare = (database: Database, mode: "create" | undefined): void => {
   ensureSchema(database, mode)
 }
 
-const BUSY = 5
-const CANNOT_OPEN = 14
-
-/** Extended codes have the primary one in their low byte. */
-const isBusy = (error: unknown): boolean => error instanceof StoreError && (error.code & 0xff) === BUSY
-
 /** The tasks of all projects are for their account alone; prog itself takes a folder as it is. */
 const makeFolderOf = (path: string): void => {
   try {
@@ -318,7 +50,7 @@ const makeFolderOf = (path: string): void => {
     mkdirSync(path.slice(0, Math.max(0, path.lastIndexOf("/"))) || ".", { recursive: true, mode: 0o700 })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new StoreError(`failed to create directory: ${reason}`, CANNOT_OPEN, error)
+    throw new LedgerError(`failed to create directory: ${reason}`, CANNOT_OPEN, error)
   }
 }
 
@@ -329,7 +61,7 @@ const openFile = (path: string, mode: "create" | undefined): Database => {
   try {
     return open()
   } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== CANNOT_OPEN) throw error
+    if (!(error instanceof LedgerError) || error.code !== CANNOT_OPEN) throw error
     if (mode === "create") makeFolderOf(path)
     else if (!process.getBuiltinModule("node:fs").existsSync(path)) throw missingLedger()
     return open()
@@ -342,8 +74,8 @@ const openDatabase = (path: string, mode: "create" | undefined): Database => {
     translateFailure(() => prepare(database, mode))
     return database
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    throw new StoreError(`failed to open database ${path}: ${error.message}`, error.code, error)
+    if (!(error instanceof LedgerError)) throw error
+    throw new LedgerError(`failed to open database ${path}: ${error.message}`, error.code, error)
   }
 }
 
@@ -356,31 +88,41 @@ const writeTransaction = <T>(database: Database, work: () => T): T => {
     try {
       return translateFailure(() => transaction.immediate())
     } catch (error) {
-      if (!isBusy(error) || attempt === WRITE_ATTEMPTS) throw error
+      const isBusy = error instanceof LedgerError && primaryCode(error.code) === BUSY
+      if (!isBusy || attempt === WRITE_ATTEMPTS) throw error
     }
   }
 }
 
+const marked = (cells: Cells, between: string): string =>
+  Object.keys(cells)
+    .map((column) => `${column} = ?`)
+    .join(between)
+
 /**
  * Opens prog's database. Works on Bun only.
  *
- * @param path of the file; its folder is created with mode 0755
  * @param mode "create" makes the file, its folder and the tables if they are missing
- * @throws StoreError when the file cannot be opened, is not a database or holds no ledger
+ * @throws LedgerError when the file cannot be opened, is not a database or holds no ledger
  */
 export const openSqliteStore = (path: string, mode?: "create"): LedgerStore => {
   const database = openDatabase(path, mode)
-  const connection = createConnection(database)
+  const run: LedgerStore["run"] = (query, ...values) =>
+    translateFailure(() => database.query<unknown, Cell[]>(query).run(...values).changes)
   return {
-    items: createSqliteItems(connection),
-    dependencies: createSqliteDependencies(connection),
-    logs: createSqliteLogs(connection),
-    projects: createSqliteProjects(connection),
-    labels: createSqliteLabels(connection),
-    concepts: createSqliteConcepts(connection),
-    learnings: createSqliteLearnings(connection),
-    claims: createSqliteClaims(connection),
     location: path,
+    all: <Row>(query: string, ...values: readonly Cell[]) =>
+      translateFailure(() => database.query<Row, Cell[]>(query).all(...values)),
+    run,
+    insert: (table, row, otherwise) => {
+      const columns = Object.keys(row)
+      const marks = columns.map(() => "?").join(", ")
+      run(`INSERT ${otherwise ?? ""} INTO ${table} (${columns.join(", ")}) VALUES (${marks})`, ...Object.values(row))
+    },
+    update: (table, where, changes) => {
+      const query = `UPDATE ${table} SET ${marked(changes, ", ")} WHERE ${marked(where, " AND ")}`
+      return run(query, ...Object.values(changes), ...Object.values(where)) > 0
+    },
     write: (work) => writeTransaction(database, work),
     close: () => database.close(),
   }

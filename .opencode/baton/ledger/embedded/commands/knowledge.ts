@@ -1,14 +1,4 @@
-import {
-  anyArguments,
-  atLeast,
-  type Command,
-  type CommandContext,
-  exactly,
-  itemNotFound,
-  lines,
-  refuse,
-  withErrorPrefix,
-} from "../command.ts"
+import { type Command, type CommandContext, JSON_FLAG, refuse, withErrorPrefix } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import {
   compareText,
@@ -21,32 +11,36 @@ import {
   tableSummary,
   timeAgo,
 } from "../format.ts"
-import type { ConceptChanges, ConceptRow, ItemRow, LearningChanges, LearningRow } from "../store.ts"
+import { requireItem } from "../items.ts"
+import type { Cells, ConceptRow, ItemRow, LearningRow, LedgerStore } from "../store.ts"
 
-type LearningView = LearningRow & { readonly concepts: readonly string[] }
+type LearningView = Omit<LearningRow, "files"> & {
+  readonly files: readonly string[]
+  readonly concepts: readonly string[]
+}
 
 const staleMark = ({ status }: LearningView): string => (status === "stale" ? " [stale]" : "")
 
 const learningsJson = (learnings: readonly LearningView[]): string =>
   goJson(
-    learnings.map(({ id, summary, detail, concepts, files, createdAt, status }) => ({
+    learnings.map(({ id, summary, detail, concepts, files, created_at, status }) => ({
       id,
       summary,
       ...(detail === "" ? {} : { detail }),
       concepts,
       ...(files.length === 0 ? {} : { files }),
-      created_at: rfc3339(parseTimestamp(createdAt)),
+      created_at: rfc3339(parseTimestamp(created_at)),
       status,
     })),
   )
 
 const detailLines = (learning: LearningView, nowMs: number): string[] => [
-  `## ${learning.id}${staleMark(learning)} (${timeAgo(parseTimestamp(learning.createdAt), nowMs)})`,
+  `## ${learning.id}${staleMark(learning)} (${timeAgo(parseTimestamp(learning.created_at), nowMs)})`,
   learning.summary,
   ...(learning.detail === "" ? [] : ["", learning.detail]),
   ...(learning.concepts.length === 0 ? [] : ["", `Concepts: ${learning.concepts.join(", ")}`]),
   ...(learning.files.length === 0 ? [] : [`Files: ${learning.files.join(", ")}`]),
-  ...(learning.taskId === null ? [] : [`Task: ${learning.taskId}`]),
+  ...(learning.task_id === null ? [] : [`Task: ${learning.task_id}`]),
 ]
 
 const learningDetails = (learnings: readonly LearningView[], nowMs: number): string[] =>
@@ -54,14 +48,14 @@ const learningDetails = (learnings: readonly LearningView[], nowMs: number): str
 
 const summaryLine = (learning: LearningView): string => `  ${learning.id}: ${learning.summary}${staleMark(learning)}`
 
-const conceptLine = (name: string, about: ReadonlyMap<string, string>): string =>
+const conceptLine = (name: string, about: ReadonlyMap<string, string | null>): string =>
   `${name}: ${about.get(name) || "(no summary)"}`
 
 /** The requested concepts first, then one line per learning. */
 const summariesUnderConcepts = (
   learnings: readonly LearningView[],
   names: readonly string[],
-  about: ReadonlyMap<string, string>,
+  about: ReadonlyMap<string, string | null>,
 ): string[] => [
   ...names.map((name) => conceptLine(name, about)),
   ...(names.length === 0 ? [] : [""]),
@@ -69,7 +63,7 @@ const summariesUnderConcepts = (
 ]
 
 /** Each concept in the order of its first learning, with one line per learning. */
-const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap<string, string>): string[] => {
+const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap<string, string | null>): string[] => {
   const names = [...new Set(learnings.flatMap(({ concepts }) => concepts))]
   return names.flatMap((name, at) => [
     ...(at === 0 ? [] : [""]),
@@ -78,22 +72,29 @@ const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap
   ])
 }
 
+const CONCEPTS = `
+  SELECT c.*, (SELECT COUNT(*) FROM learning_concepts lc WHERE lc.concept_id = c.id) AS learning_count
+  FROM concepts c WHERE c.project = ? ORDER BY learning_count DESC, c.name`
+
+/** By number of learnings, the most first, then by name. */
+export const readConcepts = (store: LedgerStore, project: string): ConceptRow[] => store.all(CONCEPTS, project)
+
 /** Concepts with at least one learning whose name occurs in the item's title or description, in any case. */
 export const relatedConcepts = (item: ItemRow, concepts: readonly ConceptRow[]): ConceptRow[] => {
   const text = `${item.title} ${item.description}`.toLowerCase()
-  return concepts.filter(({ name, learningCount }) => learningCount > 0 && text.includes(name.toLowerCase()))
+  return concepts.filter(({ name, learning_count }) => learning_count > 0 && text.includes(name.toLowerCase()))
 }
 
 const byLastUpdate = (left: ConceptRow, right: ConceptRow): number =>
-  compareText(right.lastUpdated, left.lastUpdated) || compareText(left.name, right.name)
+  compareText(right.last_updated, left.last_updated) || compareText(left.name, right.name)
 
 const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): string[] => {
   const row = (name: string, count: string, updated: string, summary: string): string =>
     `${padRight(name, 20)} ${padLeft(count, 10)}  ${padRight(updated, 12)}  ${summary}`
   return [
     row("NAME", "LEARNINGS", "LAST UPDATED", "SUMMARY"),
-    ...concepts.map(({ name, learningCount, lastUpdated, summary }) =>
-      row(name, String(learningCount), timeAgo(parseTimestamp(lastUpdated), nowMs), tableSummary(summary)),
+    ...concepts.map(({ name, learning_count, last_updated, summary }) =>
+      row(name, String(learning_count), timeAgo(parseTimestamp(last_updated), nowMs), tableSummary(summary ?? "")),
     ),
   ]
 }
@@ -112,49 +113,50 @@ const conceptCountTable = (counts: readonly ConceptCount[], nowMs: number): stri
   ]
 }
 
+const PROJECT_REQUIRED = "project is required (-p)"
+
 const DETAIL_FLAG: FlagSpec = { name: "detail", kind: "text", about: "the full explanation; '-' reads standard input" }
 
 const readDetail = (given: string, context: CommandContext): string =>
   given === "-" ? context.readStdin().trim() : given
 
+const IN_PROGRESS = "SELECT * FROM items WHERE status = 'in_progress' AND project = ?"
+
 /** The project's item in progress with the latest update. */
-const currentTask = (context: CommandContext, project: string): ItemRow | undefined =>
-  context
-    .store()
-    .items.all()
-    .filter((item) => item.status === "in_progress" && item.project === project)
-    .toSorted((left, right) => compareText(right.updatedAt, left.updatedAt))[0]
+const currentTask = (store: LedgerStore, project: string): ItemRow | undefined =>
+  store.all<ItemRow>(IN_PROGRESS, project).toSorted((left, right) => compareText(right.updated_at, left.updated_at))[0]
 
 const tagLearning = (context: CommandContext, learningId: string, project: string, name: string, at: string): void => {
-  const { concepts, learnings } = context.store()
-  const known = concepts.of(project).find((concept) => concept.name === name)
+  const store = context.store()
+  const known = readConcepts(store, project).find((concept) => concept.name === name)
   const id = known?.id ?? context.newId("con")
-  if (known === undefined) {
-    withErrorPrefix(`failed to create concept "${name}"`, () => concepts.insert({ id, name, project, lastUpdated: at }))
-  } else
-    withErrorPrefix(`failed to update concept "${name}"`, () => concepts.update(project, name, { lastUpdated: at }))
-  withErrorPrefix("failed to create concept association", () => learnings.tag(learningId, id))
+  if (known === undefined) store.insert("concepts", { id, name, project, last_updated: at })
+  else store.update("concepts", { id }, { last_updated: at })
+  withErrorPrefix("failed to create concept association", () =>
+    store.insert("learning_concepts", { learning_id: learningId, concept_id: id }),
+  )
 }
 
-const updateLearning = (context: CommandContext, what: string, id: string, changes: LearningChanges): void => {
-  const found = withErrorPrefix(`failed to update learning${what}`, () => context.store().learnings.update(id, changes))
-  if (!found) throw refuse(`learning not found: ${id}`)
+const learningNotFound = (id: string) => refuse(`learning not found: ${id}`)
+
+const updateLearning = (store: LedgerStore, id: string, changes: Cells): void => {
+  if (!store.update("learnings", { id }, changes)) throw learningNotFound(id)
 }
 
 const edit: Command = {
   name: "edit",
   operands: "<learning-id>",
   summary: "Change a learning's summary or detail",
-  arguments: exactly(1),
+  arguments: { least: 1, most: 1 },
   flags: [{ name: "summary", kind: "text", about: "the new summary" }, DETAIL_FLAG],
   run: ({ args: [id = ""], flags }, context) => {
     const [summary, given] = [flags.text("summary"), flags.text("detail")]
     if (summary === "" && given === "") throw refuse("--summary or --detail is required")
     const detail = readDetail(given, context)
-    return context.store().write(() => {
-      if (summary !== "") updateLearning(context, "", id, { summary, updatedAt: context.timestamp() })
-      if (given !== "") updateLearning(context, " detail", id, { detail, updatedAt: context.timestamp() })
-      return lines([`Updated ${id}`])
+    return context.write((store) => {
+      const changes = { ...(summary === "" ? {} : { summary }), ...(given === "" ? {} : { detail }) }
+      updateLearning(store, id, { ...changes, updated_at: context.timestamp() })
+      return [`Updated ${id}`]
     })
   },
 }
@@ -163,16 +165,14 @@ const stale: Command = {
   name: "stale",
   operands: "<learning-id> [learning-id...]",
   summary: "Mark learnings as out of date",
-  arguments: atLeast(1),
+  arguments: { least: 1 },
   flags: [{ name: "reason", kind: "text", about: "why; shown once, not kept" }],
   run: ({ args, flags }, context) =>
-    context.store().write(() => {
-      for (const id of args) {
-        updateLearning(context, " status", id, { status: "stale", updatedAt: context.timestamp() })
-      }
+    context.write((store) => {
+      for (const id of args) updateLearning(store, id, { status: "stale", updated_at: context.timestamp() })
       const what = args.length === 1 ? args.join("") : `${args.length} learnings`
       const reason = flags.text("reason") === "" ? "" : `: ${flags.text("reason")}`
-      return lines([`Marked ${what} as stale${reason}`])
+      return [`Marked ${what} as stale${reason}`]
     }),
 }
 
@@ -180,13 +180,12 @@ const rm: Command = {
   name: "rm",
   operands: "<learning-id>",
   summary: "Delete a learning",
-  arguments: exactly(1),
-  flags: [],
+  arguments: { least: 1, most: 1 },
   run: ({ args: [id = ""] }, context) =>
-    context.store().write(() => {
-      const found = withErrorPrefix("failed to delete learning", () => context.store().learnings.remove(id))
-      if (!found) throw refuse(`learning not found: ${id}`)
-      return lines([`Deleted ${id}`])
+    context.write((store) => {
+      store.run("DELETE FROM learning_concepts WHERE learning_id = ?", id)
+      if (store.run("DELETE FROM learnings WHERE id = ?", id) === 0) throw learningNotFound(id)
+      return [`Deleted ${id}`]
     }),
 }
 
@@ -194,7 +193,7 @@ const learn: Command = {
   name: "learn",
   operands: "<summary>",
   summary: "Keep something worth knowing, under one or more concepts; prints its id",
-  arguments: atLeast(1),
+  arguments: { least: 1 },
   usesFolderProject: true,
   flags: [
     { name: "concept", short: "c", kind: "list", about: "a concept it belongs to; may be given again" },
@@ -204,72 +203,78 @@ const learn: Command = {
   children: [edit, stale, rm],
   run: ({ args, flags }, context) => {
     const [project, names] = [flags.text("project"), flags.list("concept")]
-    if (project === "") throw refuse("project is required (-p)")
+    if (project === "") throw refuse(PROJECT_REQUIRED)
     if (names.length === 0) throw refuse("at least one concept is required (-c)")
     const detail = readDetail(flags.text("detail"), context)
-    return context.store("create").write(() => {
-      const [id, at, task] = [context.newId("lrn"), context.timestamp(), currentTask(context, project)]
-      const row = {
+    return context.create((store) => {
+      const [id, at, task] = [context.newId("lrn"), context.timestamp(), currentTask(store, project)]
+      store.insert("learnings", {
         id,
         project,
-        createdAt: at,
-        updatedAt: at,
-        taskId: task?.id ?? null,
+        created_at: at,
+        updated_at: at,
+        task_id: task?.id ?? null,
         summary: args.join(" "),
         detail,
-        files: flags.list("file"),
+        files: JSON.stringify(flags.list("file")),
         status: "active",
-      }
-      withErrorPrefix("failed to insert learning", () => context.store().learnings.insert(row))
+      })
       for (const name of names) tagLearning(context, id, project, name, at)
-      return lines([task === undefined ? id : `${id} (linked to ${task.id})`])
+      return [task === undefined ? id : `${id} (linked to ${task.id})`]
     })
   },
 }
 
-const withConcepts = (context: CommandContext, row: LearningRow): LearningView => ({
+/** In the order of the concepts' ids, as prog gives them. */
+const CONCEPT_NAMES = `
+  SELECT c.name FROM learning_concepts lc JOIN concepts c ON c.id = lc.concept_id
+  WHERE lc.learning_id = ? ORDER BY lc.concept_id`
+
+const conceptsOf = (store: LedgerStore, learningId: string): string[] =>
+  store.all<{ name: string }>(CONCEPT_NAMES, learningId).map(({ name }) => name)
+
+const toView = (store: LedgerStore, row: LearningRow): LearningView => ({
   ...row,
-  concepts: context.store().learnings.conceptNames(row.id),
+  files: JSON.parse(row.files || "[]"),
+  concepts: conceptsOf(store, row.id),
 })
 
-const print = (found: readonly LearningView[], flags: Flags, text: () => string[]): string => {
-  if (flags.has("json")) return lines([learningsJson(found)])
-  return lines(found.length === 0 ? ["No learnings found"] : text())
+const print = (found: readonly LearningView[], flags: Flags, text: () => string[]): string[] => {
+  if (flags.has("json")) return [learningsJson(found)]
+  return found.length === 0 ? ["No learnings found"] : text()
 }
 
-const oneLearning = (id: string, flags: Flags, context: CommandContext): string => {
-  const row = context.store().learnings.find(id)
-  if (row === undefined) throw refuse(`learning not found: ${id}`)
-  const found = [withConcepts(context, row)]
+const oneLearning = (id: string, flags: Flags, context: CommandContext): string[] => {
+  const [row] = context.store().all<LearningRow>("SELECT * FROM learnings WHERE id = ?", id)
+  if (row === undefined) throw learningNotFound(id)
+  const found = [toView(context.store(), row)]
   return print(found, flags, () => learningDetails(found, context.nowMs()))
 }
 
-const findLearnings = (project: string, flags: Flags, context: CommandContext): LearningView[] => {
-  const { learnings } = context.store()
+/** The best first. */
+const SEARCH = `
+  SELECT l.* FROM learnings l JOIN learnings_fts fts ON l.rowid = fts.rowid
+  WHERE learnings_fts MATCH ? AND l.project = ? ORDER BY rank`
+
+/** The newest first. */
+const readLearnings = (store: LedgerStore, project: string): LearningRow[] =>
+  store.all("SELECT * FROM learnings WHERE project = ? ORDER BY created_at DESC", project)
+
+const findLearnings = (project: string, flags: Flags, store: LedgerStore): LearningView[] => {
   const [names, query] = [flags.list("concept"), flags.text("query")]
   const bySearch = names.length === 0 && query !== ""
   const rows = bySearch
-    ? withErrorPrefix("failed to search learnings", () => learnings.search(project, query))
-    : withErrorPrefix("failed to query learnings", () => learnings.of(project))
+    ? withErrorPrefix("failed to search learnings", () => store.all<LearningRow>(SEARCH, query, project))
+    : readLearnings(store, project)
   return rows
     .filter(({ status }) => status === "active" || (flags.has("include-stale") && status === "stale"))
-    .map((row) => withConcepts(context, row))
+    .map((row) => toView(store, row))
     .filter(({ concepts }) => names.length === 0 || names.some((name) => concepts.includes(name)))
 }
 
-const conceptSummaries = (project: string, context: CommandContext): Map<string, string> =>
-  new Map(
-    context
-      .store()
-      .concepts.of(project)
-      .map(({ name, summary }) => [name, summary]),
-  )
-
 const context: Command = {
   name: "context",
-  operands: "",
   summary: "Show learnings by concept, by full-text search, or by id",
-  arguments: anyArguments,
   usesFolderProject: true,
   flags: [
     { name: "concept", short: "c", kind: "list", about: "learnings of this concept; may be given again" },
@@ -277,73 +282,63 @@ const context: Command = {
     { name: "include-stale", kind: "switch", about: "stale learnings too" },
     { name: "summary", kind: "switch", about: "one line for each" },
     { name: "id", kind: "text", about: "this learning" },
-    { name: "json", kind: "switch", about: "print JSON" },
+    JSON_FLAG,
   ],
   run: ({ flags }, world) => {
     if (flags.text("id") !== "") return oneLearning(flags.text("id"), flags, world)
     const project = flags.text("project")
-    if (project === "") throw refuse("project is required (-p) or use --id")
+    if (project === "") throw refuse(`${PROJECT_REQUIRED} or use --id`)
     const [names, summary] = [flags.list("concept"), flags.has("summary")]
     const everything = names.length === 0 && flags.text("query") === ""
     if (everything && !summary) throw refuse("specify concepts (-c), query (-q), or use --summary for all")
-    const found = findLearnings(project, flags, world)
+    const store = world.store()
+    const found = findLearnings(project, flags, store)
     return print(found, flags, () => {
       if (!summary) return learningDetails(found, world.nowMs())
-      const about = conceptSummaries(project, world)
+      const about = new Map(readConcepts(store, project).map((concept) => [concept.name, concept.summary]))
       return everything ? groupedSummaries(found, about) : summariesUnderConcepts(found, names, about)
     })
   },
 }
 
-const PROJECT_REQUIRED = "project is required (-p)"
-
-const editConcept = (context: CommandContext, project: string, name: string, summary: string, rename: string): string =>
-  context.store().write(() => {
-    const update = (what: string, changes: ConceptChanges): void => {
-      const found = withErrorPrefix(`failed to ${what} concept`, () =>
-        context.store().concepts.update(project, name, changes),
-      )
-      if (!found) throw refuse(`concept not found: ${name}`)
-    }
-    const said: string[] = []
-    if (summary !== "") {
-      update("update", { summary, lastUpdated: context.timestamp() })
-      said.push(`Updated ${name}`)
-    }
-    if (rename !== "") {
-      update("rename", { name: rename, lastUpdated: context.timestamp() })
-      said.push(`Renamed ${name} -> ${rename}`)
-    }
-    return lines(said)
+const editConcept = (
+  context: CommandContext,
+  project: string,
+  name: string,
+  summary: string,
+  rename: string,
+): string[] =>
+  context.write((store) => {
+    const changes = { ...(summary === "" ? {} : { summary }), ...(rename === "" ? {} : { name: rename }) }
+    const found = withErrorPrefix(`failed to ${rename === "" ? "update" : "rename"} concept`, () =>
+      store.update("concepts", { name, project }, { ...changes, last_updated: context.timestamp() }),
+    )
+    if (!found) throw refuse(`concept not found: ${name}`)
+    return [...(summary === "" ? [] : [`Updated ${name}`]), ...(rename === "" ? [] : [`Renamed ${name} -> ${rename}`])]
   })
 
 /** Counts active learnings by concept, the highest count first. */
-const countLearnings = (context: CommandContext, project: string): ConceptCount[] => {
-  const { concepts, learnings } = context.store()
-  const active = learnings
-    .of(project)
+const countLearnings = (store: LedgerStore, project: string): ConceptCount[] => {
+  const active = readLearnings(store, project)
     .filter(({ status }) => status === "active")
-    .map(({ id, createdAt }) => ({ createdAt, names: learnings.conceptNames(id) }))
-  return concepts
-    .of(project)
+    .map(({ id, created_at }) => ({ created_at, names: conceptsOf(store, id) }))
+  return readConcepts(store, project)
     .map(({ name }) => {
-      const created = active.filter(({ names }) => names.includes(name)).map(({ createdAt }) => createdAt)
+      const created = active.filter(({ names }) => names.includes(name)).map(({ created_at }) => created_at)
       return { name, count: created.length, oldest: created.toSorted(compareText)[0] }
     })
     .toSorted((left, right) => right.count - left.count || compareText(left.name, right.name))
 }
 
-const relatedTo = (context: CommandContext, id: string): ConceptRow[] => {
-  const item = context.store().items.find(id)
-  if (item === undefined) throw itemNotFound(id)
-  return relatedConcepts(item, context.store().concepts.of(item.project))
+const conceptsRelatedTo = (store: LedgerStore, id: string): ConceptRow[] => {
+  const item = requireItem(store, id)
+  return relatedConcepts(item, readConcepts(store, item.project))
 }
 
 const concepts: Command = {
   name: "concepts",
   operands: "[name]",
   summary: "List a project's concepts, or describe or rename one",
-  arguments: anyArguments,
   usesFolderProject: true,
   flags: [
     { name: "recent", kind: "switch", about: "the last updated first, not the most used" },
@@ -354,21 +349,19 @@ const concepts: Command = {
   ],
   run: ({ args: [name], flags }, context) => {
     const [project, summary, rename] = [flags.text("project"), flags.text("summary"), flags.text("rename")]
-    if (name !== undefined && (summary !== "" || rename !== "")) {
-      if (project === "") throw refuse(PROJECT_REQUIRED)
-      return editConcept(context, project, name, summary, rename)
-    }
+    const related = flags.text("related")
+    const isEdit = name !== undefined && (summary !== "" || rename !== "")
+    if (project === "" && (isEdit || flags.has("stats"))) throw refuse(PROJECT_REQUIRED)
+    if (isEdit) return editConcept(context, project, name, summary, rename)
     if (flags.has("stats")) {
-      if (project === "") throw refuse(PROJECT_REQUIRED)
-      const counts = withErrorPrefix("failed to list concept stats", () => countLearnings(context, project))
-      return lines(counts.length === 0 ? ["No concepts"] : conceptCountTable(counts, context.nowMs()))
+      const counts = countLearnings(context.store(), project)
+      return counts.length === 0 ? ["No concepts"] : conceptCountTable(counts, context.nowMs())
     }
-    if (flags.text("related") === "" && project === "") throw refuse(`${PROJECT_REQUIRED} or use --related <task-id>`)
-    const found = withErrorPrefix("failed to list concepts", () =>
-      flags.text("related") === "" ? context.store().concepts.of(project) : relatedTo(context, flags.text("related")),
-    )
-    const sorted = flags.has("recent") && flags.text("related") === "" ? found.toSorted(byLastUpdate) : found
-    return lines(sorted.length === 0 ? ["No concepts"] : conceptTable(sorted, context.nowMs()))
+    if (related === "" && project === "") throw refuse(`${PROJECT_REQUIRED} or use --related <task-id>`)
+    const store = context.store()
+    const found = related === "" ? readConcepts(store, project) : conceptsRelatedTo(store, related)
+    const sorted = flags.has("recent") && related === "" ? found.toSorted(byLastUpdate) : found
+    return sorted.length === 0 ? ["No concepts"] : conceptTable(sorted, context.nowMs())
   },
 }
 

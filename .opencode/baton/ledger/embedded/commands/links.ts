@@ -1,134 +1,116 @@
-import {
-  anyArguments,
-  type Command,
-  type CommandContext,
-  exactly,
-  type Invocation,
-  itemNotFound,
-  lines,
-  refuse,
-  withErrorPrefix,
-} from "../command.ts"
+import { type Command, type CommandContext, type Invocation, refuse, withErrorPrefix } from "../command.ts"
 import { goQuote, padRight, parseTimestamp, timeAgo } from "../format.ts"
-import { DRAFT_IN_EPIC } from "../items.ts"
-import type { LabelRow } from "../store.ts"
+import { DRAFT_IN_EPIC, findItem, requireItem, updateItem } from "../items.ts"
+import type { LabelRow, LedgerStore } from "../store.ts"
+
+export const ensureProject = (store: LedgerStore, name: string, at: string): void =>
+  store.insert("projects", { name, created_at: at, updated_at: at }, "OR IGNORE")
 
 /** Moves an item under an epic. Called inside a write. */
-export const setParent = (context: CommandContext, id: string, parentId: string): void => {
-  const { items } = context.store()
-  const parent = withErrorPrefix("failed to set parent", () => items.find(parentId))
+export const setParent = (store: LedgerStore, id: string, parentId: string, at: string): void => {
+  const parent = findItem(store, parentId)
   if (parent === undefined) throw refuse(`parent not found: ${parentId} (use 'prog list' to see available items)`)
   if (parent.type !== "epic") throw refuse(`parent must be an epic, got ${parent.type}`)
-  const item = withErrorPrefix("failed to set parent", () => items.find(id))
-  if (item === undefined) throw itemNotFound(id)
-  if (item.status === "draft") throw refuse(DRAFT_IN_EPIC)
-  withErrorPrefix("failed to set parent", () => items.update(id, { parentId, updatedAt: context.timestamp() }))
+  if (requireItem(store, id).status === "draft") throw refuse(DRAFT_IN_EPIC)
+  updateItem(store, id, { parent_id: parentId, updated_at: at })
 }
 
 /** Makes one item depend on another. Called inside a write. */
-export const addDependency = (context: CommandContext, itemId: string, dependsOn: string): void => {
-  const { items, dependencies } = context.store()
-  const known = withErrorPrefix(
-    "failed to verify items",
-    () => new Set([itemId, dependsOn].filter((id) => items.find(id))),
-  )
-  if (known.size !== 2) {
+export const addDependency = (store: LedgerStore, itemId: string, dependsOn: string): void => {
+  const isThere = findItem(store, itemId) && findItem(store, dependsOn) && itemId !== dependsOn
+  if (!isThere) {
     throw refuse(`one or both items not found: ${itemId}, ${dependsOn} (use 'prog list' to see available items)`)
   }
-  withErrorPrefix("failed to add dependency", () => dependencies.add({ itemId, dependsOn }))
+  store.insert("deps", { item_id: itemId, depends_on: dependsOn }, "OR IGNORE")
+}
+
+const labelsOf = (store: LedgerStore, project: string): LabelRow[] =>
+  store.all("SELECT * FROM labels WHERE project = ? ORDER BY name", project)
+
+const findLabel = (store: LedgerStore, project: string, name: string): LabelRow | undefined =>
+  labelsOf(store, project).find((label) => label.name === name)
+
+const createLabel = (context: CommandContext, project: string, name: string, color: string): string => {
+  const [id, at] = [context.newId("lbl"), context.timestamp()]
+  const row = { id, name, project, color, created_at: at, updated_at: at }
+  withErrorPrefix("failed to create label", () => context.store().insert("labels", row))
+  return id
 }
 
 /** Attaches a label, and creates it in the item's project if it is new. Called inside a write. */
 export const addLabel = (context: CommandContext, itemId: string, project: string, name: string): void => {
-  const { labels } = context.store()
-  const known = labels.of(project).find((label) => label.name === name)
-  const id = known?.id ?? context.newId("lbl")
-  if (known === undefined) {
-    const at = context.timestamp()
-    const row = { id, name, project, color: "", createdAt: at, updatedAt: at }
-    withErrorPrefix("failed to ensure label: failed to create label", () => labels.insert(row))
-  }
-  withErrorPrefix("failed to add label to item", () => labels.attach(itemId, id))
+  const label_id = findLabel(context.store(), project, name)?.id ?? createLabel(context, project, name, "")
+  context.store().insert("item_labels", { item_id: itemId, label_id }, "OR IGNORE")
 }
 
-const parent: Command = {
+/** A command with two arguments that writes. */
+type PairCommand = Pick<Command, "name" | "operands" | "summary"> & {
+  readonly write: (first: string, second: string, store: LedgerStore, context: CommandContext) => string
+}
+
+const pairCommand = ({ name, operands = "", summary, write }: PairCommand): Command => ({
+  name,
+  operands,
+  summary,
+  arguments: { least: 2, most: 2 },
+  run: ({ args: [first = "", second = ""] }, context) =>
+    context.write((store) => [write(first, second, store, context)]),
+})
+
+const parent = pairCommand({
   name: "parent",
   operands: "<id> <epic-id>",
   summary: "Put a task under an epic",
-  arguments: exactly(2),
-  flags: [],
-  run: ({ args: [id = "", epic = ""] }, context) =>
-    context.store().write(() => {
-      setParent(context, id, epic)
-      return lines([`${id} is now under ${epic}`])
-    }),
-}
+  write: (id, epic, store, context) => {
+    setParent(store, id, epic, context.timestamp())
+    return `${id} is now under ${epic}`
+  },
+})
 
-const blocks: Command = {
+const blocks = pairCommand({
   name: "blocks",
   operands: "<id> <other-id>",
   summary: "Make the second task wait for the first",
-  arguments: exactly(2),
-  flags: [],
-  run: ({ args: [id = "", other = ""] }, context) =>
-    context.store().write(() => {
-      addDependency(context, other, id)
-      return lines([`${id} now blocks ${other}`])
-    }),
-}
+  write: (id, other, store) => {
+    addDependency(store, other, id)
+    return `${id} now blocks ${other}`
+  },
+})
 
-const project: Command = {
+const project = pairCommand({
   name: "project",
   operands: "<id> <project>",
   summary: "Move a task to a project",
-  arguments: exactly(2),
-  flags: [],
-  run: ({ args: [id = "", name = ""] }, context) =>
-    context.store().write(() => {
-      const updatedAt = context.timestamp()
-      if (name !== "")
-        withErrorPrefix("failed to ensure project", () => context.store().projects.ensure(name, updatedAt))
-      const found = withErrorPrefix("failed to set project", () =>
-        context.store().items.update(id, { project: name, updatedAt }),
-      )
-      if (!found) throw itemNotFound(id)
-      return lines([`${id} is now in project ${name}`])
-    }),
-}
+  write: (id, name, store, context) => {
+    const at = context.timestamp()
+    if (name !== "") ensureProject(store, name, at)
+    updateItem(store, id, { project: name, updated_at: at })
+    return `${id} is now in project ${name}`
+  },
+})
 
-const label: Command = {
+const label = pairCommand({
   name: "label",
   operands: "<item-id> <label-name>",
   summary: "Attach a label to a task or epic",
-  arguments: exactly(2),
-  flags: [],
-  run: ({ args: [id = "", name = ""] }, context) =>
-    context.store().write(() => {
-      const item = context.store().items.find(id)
-      if (item === undefined) throw itemNotFound(id)
-      addLabel(context, id, item.project, name)
-      return lines([`Added label ${goQuote(name)} to ${id}`])
-    }),
-}
+  write: (id, name, store, context) => {
+    addLabel(context, id, requireItem(store, id).project, name)
+    return `Added label ${goQuote(name)} to ${id}`
+  },
+})
 
-const unlabel: Command = {
+const unlabel = pairCommand({
   name: "unlabel",
   operands: "<item-id> <label-name>",
   summary: "Take a label off a task or epic",
-  arguments: exactly(2),
-  flags: [],
-  run: ({ args: [id = "", name = ""] }, context) =>
-    context.store().write(() => {
-      const { items, labels } = context.store()
-      const item = items.find(id)
-      if (item === undefined) throw itemNotFound(id)
-      const known = labels.of(item.project).find((row) => row.name === name)
-      if (known === undefined) throw refuse(`label not found: ${name}`)
-      const detached = withErrorPrefix("failed to remove label from item", () => labels.detach(id, known.id))
-      if (!detached) throw refuse(`item does not have label: ${name}`)
-      return lines([`Removed label ${goQuote(name)} from ${id}`])
-    }),
-}
+  write: (id, name, store) => {
+    const known = findLabel(store, requireItem(store, id).project, name)
+    if (known === undefined) throw refuse(`label not found: ${name}`)
+    if (store.run("DELETE FROM item_labels WHERE item_id = ? AND label_id = ?", id, known.id) === 0)
+      throw refuse(`item does not have label: ${name}`)
+    return `Removed label ${goQuote(name)} from ${id}`
+  },
+})
 
 const requireProject = ({ flags }: Invocation): string => {
   const project = flags.text("project")
@@ -141,7 +123,7 @@ const table = (labels: readonly LabelRow[], nowMs: number): string[] => {
     `${padRight(name, 20)}  ${padRight(created, 12)}  ${color}`
   return [
     row("NAME", "CREATED", "COLOR"),
-    ...labels.map(({ name, createdAt, color }) => row(name, timeAgo(parseTimestamp(createdAt), nowMs), color || "-")),
+    ...labels.map(({ name, created_at, color }) => row(name, timeAgo(parseTimestamp(created_at), nowMs), color || "-")),
   ]
 }
 
@@ -149,18 +131,13 @@ const add: Command = {
   name: "add",
   operands: "<name>",
   summary: "Create a label",
-  arguments: exactly(1),
+  arguments: { least: 1, most: 1 },
   usesFolderProject: true,
   flags: [{ name: "color", kind: "text", about: "a colour such as #ff0000" }],
   run: (invocation, context) => {
     const [project, [name = ""]] = [requireProject(invocation), invocation.args]
-    return context.store().write(() => {
-      const at = context.timestamp()
-      const color = invocation.flags.text("color")
-      const row = { id: context.newId("lbl"), name, project, color, createdAt: at, updatedAt: at }
-      withErrorPrefix("failed to create label", () => context.store().labels.insert(row))
-      return lines([`Created label: ${name}`])
-    })
+    context.write(() => createLabel(context, project, name, invocation.flags.text("color")))
+    return [`Created label: ${name}`]
   },
 }
 
@@ -168,17 +145,16 @@ const rm: Command = {
   name: "rm",
   operands: "<name>",
   summary: "Delete a label and take it off every item",
-  arguments: exactly(1),
+  arguments: { least: 1, most: 1 },
   usesFolderProject: true,
-  flags: [],
   run: (invocation, context) => {
     const [project, [name = ""]] = [requireProject(invocation), invocation.args]
-    return context.store().write(() => {
-      const { labels } = context.store()
-      const known = labels.of(project).find((label) => label.name === name)
+    return context.write((store) => {
+      const known = findLabel(store, project, name)
       if (known === undefined) throw refuse(`label not found: ${name}`)
-      withErrorPrefix("failed to delete label", () => labels.remove(known.id))
-      return lines([`Deleted label: ${name}`])
+      store.run("DELETE FROM item_labels WHERE label_id = ?", known.id)
+      store.run("DELETE FROM labels WHERE id = ?", known.id)
+      return [`Deleted label: ${name}`]
     })
   },
 }
@@ -187,34 +163,30 @@ const rename: Command = {
   name: "rename",
   operands: "<old-name> <new-name>",
   summary: "Rename a label",
-  arguments: exactly(2),
+  arguments: { least: 2, most: 2 },
   usesFolderProject: true,
-  flags: [],
   run: (invocation, context) => {
     const [project, [old = "", name = ""]] = [requireProject(invocation), invocation.args]
-    return context.store().write(() => {
-      const at = context.timestamp()
+    return context.write((store) => {
+      const changes = { name, updated_at: context.timestamp() }
       const found = withErrorPrefix("failed to rename label", () =>
-        context.store().labels.rename(project, old, name, at),
+        store.update("labels", { project, name: old }, changes),
       )
       if (!found) throw refuse(`label not found: ${old}`)
-      return lines([`Renamed label: ${old} -> ${name}`])
+      return [`Renamed label: ${old} -> ${name}`]
     })
   },
 }
 
 const labels: Command = {
   name: "labels",
-  operands: "",
   summary: "List a project's labels, or create, delete or rename one",
-  arguments: anyArguments,
   usesFolderProject: true,
-  flags: [],
   children: [add, rm, rename],
   run: (invocation, context) => {
     const project = requireProject(invocation)
-    const rows = withErrorPrefix("failed to list labels", () => context.store().labels.of(project))
-    return lines(rows.length === 0 ? ["No labels"] : table(rows, context.nowMs()))
+    const rows = labelsOf(context.store(), project)
+    return rows.length === 0 ? ["No labels"] : table(rows, context.nowMs())
   },
 }
 

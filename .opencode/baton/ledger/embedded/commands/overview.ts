@@ -1,7 +1,7 @@
-import { anyArguments, type Command, type CommandContext, CommandError, lines, withErrorPrefix } from "../command.ts"
+import type { Command, CommandContext } from "../command.ts"
 import { compareText } from "../format.ts"
 import { hasLabels, type LabelledItem, readItems, readyItems } from "../items.ts"
-import { StoreError } from "../store.ts"
+import { type ItemRow, LedgerError } from "../store.ts"
 import { LABEL_FILTER } from "./read-tasks.ts"
 
 const READY_SHOWN = 10
@@ -15,11 +15,13 @@ type Overview = {
   readonly withStatus: (status: string) => LabelledItem[]
 }
 
+const CLOSED = "SELECT * FROM items WHERE status IN ('done', 'canceled')"
+
 /** The newest items with a stored closed status. An epic that is only derived as done is left out, as in prog. */
-const recentlyDone = (items: readonly LabelledItem[], storedStatus: ReadonlyMap<string, string>): LabelledItem[] =>
+const recentlyDone = (items: readonly LabelledItem[], closed: readonly ItemRow[]): LabelledItem[] =>
   items
-    .filter(({ id }) => storedStatus.get(id) === "done" || storedStatus.get(id) === "canceled")
-    .toSorted((left, right) => compareText(right.updatedAt, left.updatedAt))
+    .filter(({ id }) => closed.some((row) => row.id === id))
+    .toSorted((left, right) => compareText(right.updated_at, left.updated_at))
     .slice(0, RECENT_CANDIDATES)
     .filter(({ status }) => status === "done")
     .slice(0, RECENT_SHOWN)
@@ -30,10 +32,9 @@ const readOverview = (context: CommandContext, project: string, labels: readonly
   const items = readItems(store).filter(
     (item) => (project === "" || item.project === project) && hasLabels(item, labels),
   )
-  const storedStatus = new Map(store.items.all().map((row) => [row.id, row.status]))
   return {
     items,
-    recent: recentlyDone(items, storedStatus),
+    recent: recentlyDone(items, store.all(CLOSED)),
     ready: readyItems(store, project, labels),
     withStatus: (status) => items.filter((item) => item.status === status),
   }
@@ -58,18 +59,16 @@ const countLine = ({ withStatus, ready }: Overview): string => {
 
 const status: Command = {
   name: "status",
-  operands: "",
   summary: "Show where a project stands: counts, current work, what is ready",
-  arguments: anyArguments,
   flags: [{ name: "all", kind: "switch", about: `show more than ${READY_SHOWN} ready tasks` }, LABEL_FILTER],
   run: ({ flags }, context) => {
     const project = flags.text("project")
-    const overview = withErrorPrefix("failed to query items", () => readOverview(context, project, flags.list("label")))
+    const overview = readOverview(context, project, flags.list("label"))
     const describe = (item: LabelledItem): string => statusLine(item, project === "")
     const shown = flags.has("all") ? overview.ready : overview.ready.slice(0, READY_SHOWN)
     const more = overview.ready.length - shown.length
     const ready = shown.map((item) => `  ${describe(item)} (pri ${item.priority})`)
-    return lines([
+    return [
       `Project: ${project === "" ? "(all)" : project}`,
       "",
       countLine(overview),
@@ -80,7 +79,7 @@ const status: Command = {
       ...indentedSection("Blocked:", overview.withStatus("blocked").map(describe)),
       ...(ready.length === 0 ? [] : ["Ready for work:", ...ready]),
       ...(more > 0 ? [`  (+${more} more, use --all to see all)`] : []),
-    ])
+    ]
   },
 }
 
@@ -126,20 +125,15 @@ const currentState = (context: CommandContext): string[] => {
       "Run 'prog ready [-p project]' to find unblocked work.",
     ]
   } catch (error) {
-    if (error instanceof CommandError || error instanceof StoreError) {
-      return ["", `(No database connection - run 'prog init' if needed: ${error.message})`]
-    }
-    throw error
+    if (!(error instanceof LedgerError)) throw error
+    return ["", `(No database connection - run 'prog init' if needed: ${error.message})`]
   }
 }
 
 const prime: Command = {
   name: "prime",
-  operands: "",
   summary: "Print how to work with prog, and the current state; succeeds without a database too",
-  arguments: anyArguments,
-  flags: [],
-  run: (_invocation, context) => lines([WORKFLOW, "", "## Current State", ...currentState(context)]),
+  run: (_invocation, context) => [WORKFLOW, "", "## Current State", ...currentState(context)],
 }
 
 export const overviewCommands: readonly Command[] = [status, prime]

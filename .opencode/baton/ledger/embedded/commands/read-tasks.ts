@@ -1,14 +1,5 @@
 import { type ShownClaim, shownClaim } from "../claims.ts"
-import {
-  anyArguments,
-  type Command,
-  type CommandContext,
-  exactly,
-  itemNotFound,
-  lines,
-  refuse,
-  withErrorPrefix,
-} from "../command.ts"
+import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { compareText, goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
 import {
@@ -18,15 +9,16 @@ import {
   isClosed,
   isStatus,
   type LabelledItem,
+  labelsByItem,
+  readDependencies,
+  readItem,
   readItems,
   readyItems,
   STATUSES,
-  withDerivedStatus,
 } from "../items.ts"
 import type { ConceptRow, LogRow } from "../store.ts"
-import { relatedConcepts } from "./knowledge.ts"
+import { readConcepts, relatedConcepts } from "./knowledge.ts"
 
-const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
 export const LABEL_FILTER: FlagSpec = { name: "label", short: "l", kind: "list", about: "only items with every label" }
 
 const LIST_FLAGS: readonly FlagSpec[] = [
@@ -43,18 +35,18 @@ const LIST_FLAGS: readonly FlagSpec[] = [
 
 const matchesText = (wanted: string, value: string | null): boolean => wanted === "" || wanted === value
 
-const filterItems = (items: readonly LabelledItem[], flags: Flags, context: CommandContext): LabelledItem[] => {
-  const store = context.store()
-  const pairs = store.dependencies.all()
+const findItems = (flags: Flags, context: CommandContext): LabelledItem[] => {
+  const items = readItems(context.store())
+  const pairs = readDependencies(context.store())
   const [blocking, blockedBy] = [flags.text("blocking"), flags.text("blocked-by")]
-  const waitedFor = new Set(pairs.filter((pair) => pair.itemId === blocking).map((pair) => pair.dependsOn))
-  const waiting = new Set(pairs.filter((pair) => pair.dependsOn === blockedBy).map((pair) => pair.itemId))
+  const waitedFor = new Set(pairs.filter((pair) => pair.item_id === blocking).map((pair) => pair.depends_on))
+  const waiting = new Set(pairs.filter((pair) => pair.depends_on === blockedBy).map((pair) => pair.item_id))
   const blocked = blockedIds(items, pairs)
   return items.filter(
     (item) =>
       matchesText(flags.text("project"), item.project) &&
       matchesText(flags.text("status"), item.status) &&
-      matchesText(flags.text("parent"), item.parentId) &&
+      matchesText(flags.text("parent"), item.parent_id) &&
       matchesText(flags.text("type"), item.type) &&
       (blocking === "" || waitedFor.has(item.id)) &&
       (blockedBy === "" || waiting.has(item.id)) &&
@@ -68,9 +60,7 @@ const titleOf = (item: LabelledItem): string => [...item.labels.map((name) => `[
 
 const list: Command = {
   name: "list",
-  operands: "",
   summary: "List tasks and epics",
-  arguments: anyArguments,
   flags: LIST_FLAGS,
   run: ({ flags }, context) => {
     const [status, type] = [flags.text("status"), flags.text("type")]
@@ -78,18 +68,16 @@ const list: Command = {
       throw refuse(`invalid status: ${status} (valid: ${STATUSES.join(", ")})`)
     }
     if (type !== "" && type !== "task" && type !== "epic") throw refuse(`invalid type: ${type} (valid: task, epic)`)
-    const items = withErrorPrefix("failed to query items", () =>
-      filterItems(readItems(context.store()), flags, context),
-    )
+    const items = findItems(flags, context)
     if (flags.has("json")) {
-      const dependencies = dependenciesByItem(context.store().dependencies.all())
-      return lines([goJson(items.map((item) => listEntry(item, dependencies.get(item.id) ?? [])))])
+      const dependencies = dependenciesByItem(readDependencies(context.store()))
+      return [goJson(items.map((item) => listEntry(item, dependencies.get(item.id) ?? [])))]
     }
-    if (items.length === 0) return lines(["No items"])
+    if (items.length === 0) return ["No items"]
     const row = (id: string, state: string, priority: string, title: string): string =>
       `${padRight(id, 12)} ${padRight(state, 12)} ${padRight(priority, 4)} ${title}`
     const head = row("ID", "STATUS", "PRI", "TITLE")
-    return lines([head, ...items.map((item) => row(item.id, item.status, String(item.priority), titleOf(item)))])
+    return [head, ...items.map((item) => row(item.id, item.status, String(item.priority), titleOf(item)))]
   },
 }
 
@@ -101,38 +89,30 @@ const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
   status: item.status,
   priority: item.priority,
   project: item.project,
-  parent: item.parentId,
+  parent: item.parent_id,
   description: item.description,
-  definition_of_done: item.definitionOfDone,
+  definition_of_done: item.definition_of_done,
   labels: item.labels,
   dependencies,
 })
 
 const ready: Command = {
   name: "ready",
-  operands: "",
   summary: "List open tasks that wait for nothing",
-  arguments: anyArguments,
   flags: [LABEL_FILTER, JSON_FLAG],
   run: ({ flags }, context) => {
-    const items = withErrorPrefix("failed to query items", () =>
-      readyItems(context.store(), flags.text("project"), flags.list("label")),
-    )
+    const items = readyItems(context.store(), flags.text("project"), flags.list("label"))
     if (flags.has("json")) {
-      const entries = items.map(({ id, title, priority, type, parentId }) => ({
-        id,
-        title,
-        priority,
-        type,
-        parent: parentId,
-      }))
-      return lines([goJson(entries)])
+      const entry = ({ id, title, priority, type, parent_id: parent }: LabelledItem) => ({
+        ...{ id, title, priority, type, parent },
+      })
+      return [goJson(items.map(entry))]
     }
-    if (items.length === 0) return lines(["No ready tasks"])
+    if (items.length === 0) return ["No ready tasks"]
     const row = (id: string, priority: string, title: string): string =>
       `${padRight(id, 12)} ${padRight(priority, 4)} ${title}`
-    const marked = (item: LabelledItem): string => `${item.definitionOfDone ? "[DoD] " : ""}${titleOf(item)}`
-    return lines([row("ID", "PRI", "TITLE"), ...items.map((item) => row(item.id, String(item.priority), marked(item)))])
+    const marked = (item: LabelledItem): string => `${item.definition_of_done ? "[DoD] " : ""}${titleOf(item)}`
+    return [row("ID", "PRI", "TITLE"), ...items.map((item) => row(item.id, String(item.priority), marked(item)))]
   },
 }
 
@@ -143,17 +123,17 @@ type Details = {
   readonly concepts: readonly ConceptRow[]
 } & ShownClaim
 
+const LOGS = "SELECT message, created_at FROM logs WHERE item_id = ? ORDER BY created_at, id"
+
 const readDetails = (context: CommandContext, id: string): Details => {
   const store = context.store()
-  const row = withErrorPrefix("failed to get item", () => store.items.find(id))
-  if (row === undefined) throw itemNotFound(id)
-  const labels = withErrorPrefix("failed to get item labels", () => store.labels.namesByItem().get(id) ?? [])
+  const item = readItem(store, id)
   return {
-    item: { ...withDerivedStatus(row, store.items.childStatuses(id)), labels },
-    logs: withErrorPrefix("failed to get logs", () => store.logs.of(id)),
-    dependencies: dependenciesByItem(store.dependencies.all()).get(id) ?? [],
-    concepts: relatedConcepts(row, store.concepts.of(row.project)),
-    ...(isClosed(row.status) ? {} : shownClaim(() => store.claims.find(id), context.nowMs())),
+    item: { ...item, labels: labelsByItem(store).get(id) ?? [] },
+    logs: store.all(LOGS, id),
+    dependencies: dependenciesByItem(readDependencies(store)).get(id) ?? [],
+    concepts: relatedConcepts(item, readConcepts(store, item.project)),
+    ...(isClosed(item.status) ? {} : shownClaim(store, id, context.nowMs())),
   }
 }
 
@@ -164,7 +144,7 @@ const fieldLines = ({ item, claimed }: Details): string[] => [
   `Title:       ${item.title}`,
   `Status:      ${item.status}`,
   `Priority:    ${item.priority}`,
-  ...(item.parentId === null ? [] : [`Parent:      ${item.parentId}`]),
+  ...(item.parent_id === null ? [] : [`Parent:      ${item.parent_id}`]),
   ...(item.labels.length === 0 ? [] : [`Labels:      ${item.labels.join(", ")}`]),
   ...(claimed === undefined ? [] : [`Claimed:     ${claimed}`]),
 ]
@@ -175,7 +155,7 @@ const titledLines = (heading: string, body: readonly string[]): string[] =>
 const conceptLines = (item: LabelledItem, concepts: readonly ConceptRow[]): string[] => {
   if (concepts.length === 0) return []
   const about = concepts.map(
-    ({ name, learningCount, summary }) => `  ${name} (${learningCount}) - ${summary || "(no summary)"}`,
+    ({ name, learning_count, summary }) => `  ${name} (${learning_count}) - ${summary || "(no summary)"}`,
   )
   const flags = concepts.map(({ name }) => `-c ${name}`).join(" ")
   return [...about, "", `Load with: prog context ${flags} -p ${item.project} --summary`]
@@ -185,67 +165,61 @@ const show: Command = {
   name: "show",
   operands: "<id>",
   summary: "Show one task: fields, description, definition of done, dependencies, log",
-  arguments: exactly(1),
-  flags: [{ name: "json", kind: "switch", about: "print JSON" }],
+  arguments: { least: 1, most: 1 },
+  flags: [JSON_FLAG],
   run: ({ args: [id = ""], flags }, context) => {
     const details = readDetails(context, id)
     const { item, logs, dependencies, concepts, claim } = details
     if (flags.has("json")) {
-      const entries = logs.map(({ message, createdAt }) => ({
+      const entries = logs.map(({ message, created_at }) => ({
         message,
-        created_at: rfc3339(parseTimestamp(createdAt)),
+        created_at: rfc3339(parseTimestamp(created_at)),
       }))
-      return lines([goJson({ ...listEntry(item, dependencies), logs: entries, ...(claim ? { claim } : {}) })])
+      return [goJson({ ...listEntry(item, dependencies), logs: entries, ...(claim ? { claim } : {}) })]
     }
-    return lines([
+    return [
       ...fieldLines(details),
       ...titledLines("Description:", item.description === "" ? [] : [item.description]),
-      ...titledLines("Definition of Done:", item.definitionOfDone ? [item.definitionOfDone] : []),
+      ...titledLines("Definition of Done:", item.definition_of_done ? [item.definition_of_done] : []),
       ...titledLines(
         "Dependencies:",
         dependencies.map((dependency) => `  - ${dependency}`),
       ),
       ...titledLines(
         "Logs:",
-        logs.map((log) => `  [${minuteText(parseTimestamp(log.createdAt))}] ${log.message}`),
+        logs.map((log) => `  [${minuteText(parseTimestamp(log.created_at))}] ${log.message}`),
       ),
       ...titledLines("Suggested context:", conceptLines(item, concepts)),
-    ])
+    ]
   },
 }
 
 const projects: Command = {
   name: "projects",
-  operands: "",
   summary: "List the projects that have tasks",
-  arguments: anyArguments,
-  flags: [],
   run: (_invocation, context) => {
-    const names = withErrorPrefix("failed to query projects", () => context.store().projects.names())
-    return lines(names.length === 0 ? ["No projects"] : names)
+    const projects = context.store().all<{ name: string }>("SELECT name FROM projects ORDER BY name")
+    return projects.length === 0 ? ["No projects"] : projects.map(({ name }) => name)
   },
 }
 
 const graph: Command = {
   name: "graph",
-  operands: "",
   summary: "Show which tasks wait for which",
-  arguments: anyArguments,
-  flags: [],
   run: ({ flags }, context) => {
     const store = context.store()
     const items = new Map(readItems(store).map((item) => [item.id, item]))
     const title = (id: string): string => `${id} [${items.get(id)?.status ?? ""}] ${items.get(id)?.title ?? ""}`
-    const waiting = dependenciesByItem(store.dependencies.all())
+    const waiting = dependenciesByItem(readDependencies(store))
     const shown = [...items.values()]
       .filter((item) => waiting.has(item.id) && (flags.text("project") || item.project) === item.project)
       .toSorted((left, right) => left.priority - right.priority || compareText(left.id, right.id))
-    if (shown.length === 0) return lines(["No dependencies"])
+    if (shown.length === 0) return ["No dependencies"]
     const branches = (id: string): string[] => {
       const others = waiting.get(id) ?? []
       return others.map((other, at) => `  ${at === others.length - 1 ? "└──" : "├──"} ${title(other)}`)
     }
-    return lines(shown.flatMap(({ id }) => [title(id), ...branches(id)]))
+    return shown.flatMap(({ id }) => [title(id), ...branches(id)])
   },
 }
 

@@ -1,41 +1,26 @@
-import {
-  anyArguments,
-  atLeast,
-  type Command,
-  type CommandContext,
-  exactly,
-  itemNotFound,
-  lines,
-  refuse,
-  withErrorPrefix,
-} from "../command.ts"
-import { DRAFT_IN_EPIC, withDerivedStatus } from "../items.ts"
-import type { ItemRow } from "../store.ts"
-import { addDependency, addLabel, setParent } from "./links.ts"
+import { type Command, refuse, withErrorPrefix } from "../command.ts"
+import { DRAFT_IN_EPIC, readItem, requireItem, updateItem } from "../items.ts"
+import type { ItemRow, LedgerStore } from "../store.ts"
+import { addDependency, addLabel, ensureProject, setParent } from "./links.ts"
 
 const DEFAULT_PRIORITY = 2
 
 const init: Command = {
   name: "init",
-  operands: "",
   summary: "Create the database; add and learn do it as well when it is missing",
-  arguments: anyArguments,
-  flags: [],
-  run: (_invocation, context) => {
-    const store = context.store("create")
-    store.write(() => {
-      const names = new Set(store.items.all().map((item) => item.project))
-      for (const name of names) if (name !== "") store.projects.ensure(name, context.timestamp())
-    })
-    return lines([`Initialized prog database at ${store.location}`])
-  },
+  run: (_invocation, context) =>
+    context.create((store) => {
+      const projects = store.all<{ project: string }>("SELECT DISTINCT project FROM items WHERE project != ''")
+      for (const { project } of projects) ensureProject(store, project, context.timestamp())
+      return [`Initialized prog database at ${store.location}`]
+    }),
 }
 
 const add: Command = {
   name: "add",
   operands: "<title>",
   summary: "Create a task, or an epic with -e; prints its id",
-  arguments: atLeast(1),
+  arguments: { least: 1 },
   usesFolderProject: true,
   flags: [
     { name: "epic", short: "e", kind: "switch", about: "create an epic" },
@@ -51,31 +36,30 @@ const add: Command = {
     const project = flags.text("project")
     if (project === "") throw refuse("project is required (-p)")
     const isEpic = flags.has("epic")
-    const [parent, blocked, dod] = [flags.text("parent"), flags.text("blocks"), flags.text("dod")]
+    const [parent, blocked] = [flags.text("parent"), flags.text("blocks")]
     if (flags.has("draft") && isEpic) throw refuse("an epic cannot be a draft: its status comes from its children")
     if (flags.has("draft") && parent !== "") throw refuse(DRAFT_IN_EPIC)
-    return context.store("create").write(() => {
-      const { items, projects } = context.store()
+    return context.create((store) => {
       const [id, at] = [context.newId(isEpic ? "ep" : "ts"), context.timestamp()]
-      withErrorPrefix("failed to ensure project", () => projects.ensure(project, at))
-      const row = {
+      ensureProject(store, project, at)
+      const row: ItemRow = {
         id,
         project,
         type: isEpic ? "epic" : "task",
         title: args.join(" "),
         description: flags.text("desc"),
-        definitionOfDone: dod === "" ? null : dod,
+        definition_of_done: flags.text("dod") || null,
         status: flags.has("draft") ? "draft" : "open",
         priority: flags.integer("priority"),
-        parentId: null,
-        createdAt: at,
-        updatedAt: at,
+        parent_id: null,
+        created_at: at,
+        updated_at: at,
       }
-      withErrorPrefix("failed to create item", () => items.insert(row))
-      if (parent !== "") setParent(context, id, parent)
-      if (blocked !== "") addDependency(context, blocked, id)
+      store.insert("items", row)
+      if (parent !== "") setParent(store, id, parent, context.timestamp())
+      if (blocked !== "") addDependency(store, blocked, id)
       for (const name of flags.list("label")) addLabel(context, id, project, name)
-      return lines([id])
+      return [id]
     })
   },
 }
@@ -84,29 +68,29 @@ const remove: Command = {
   name: "delete",
   operands: "<id>",
   summary: "Delete a task or epic for good, with its log and dependencies",
-  arguments: exactly(1),
-  flags: [],
+  arguments: { least: 1, most: 1 },
   run: ({ args: [id = ""] }, context) =>
-    context.store().write(() => {
-      const { items, dependencies, logs } = context.store()
-      if (withErrorPrefix("failed to check item", () => items.find(id)) === undefined) throw itemNotFound(id)
-      withErrorPrefix("failed to delete logs", () => logs.removeOf(id))
-      withErrorPrefix("failed to delete dependencies", () => dependencies.removeOf(id))
-      withErrorPrefix("failed to delete item", () => items.remove(id))
-      return lines([`Deleted ${id}`])
+    context.write((store) => {
+      requireItem(store, id)
+      store.run("DELETE FROM logs WHERE item_id = ?", id)
+      store.run("DELETE FROM deps WHERE item_id = ? OR depends_on = ?", id, id)
+      withErrorPrefix("failed to delete item", () => store.run("DELETE FROM items WHERE id = ?", id))
+      return [`Deleted ${id}`]
     }),
 }
+
+const addLog = (store: LedgerStore, id: string, message: string): void =>
+  withErrorPrefix("failed to add log", () => store.insert("logs", { item_id: id, message }))
 
 const log: Command = {
   name: "log",
   operands: "<id> <message>",
   summary: "Add a line with the time to a task's log",
-  arguments: atLeast(2),
-  flags: [],
+  arguments: { least: 2 },
   run: ({ args: [id = "", ...words] }, context) =>
-    context.store().write(() => {
-      withErrorPrefix("failed to add log", () => context.store().logs.add(id, words.join(" ")))
-      return lines([`Logged to ${id}`])
+    context.write((store) => {
+      addLog(store, id, words.join(" "))
+      return [`Logged to ${id}`]
     }),
 }
 
@@ -114,18 +98,12 @@ const append: Command = {
   name: "append",
   operands: "<id> <text>",
   summary: "Add a paragraph to a task's description",
-  arguments: atLeast(2),
-  flags: [],
+  arguments: { least: 2 },
   run: ({ args: [id = "", ...words] }, context) =>
-    context.store().write(() => {
-      const { items } = context.store()
-      const item = withErrorPrefix("failed to append description", () => items.find(id))
-      if (item === undefined) throw itemNotFound(id)
-      const description = `${item.description}\n\n${words.join(" ")}`
-      withErrorPrefix("failed to append description", () =>
-        items.update(id, { description, updatedAt: context.timestamp() }),
-      )
-      return lines([`Appended to ${id}`])
+    context.write((store) => {
+      const description = `${requireItem(store, id).description}\n\n${words.join(" ")}`
+      updateItem(store, id, { description, updated_at: context.timestamp() })
+      return [`Appended to ${id}`]
     }),
 }
 
@@ -133,14 +111,11 @@ const desc: Command = {
   name: "desc",
   operands: "<id> <text>",
   summary: "Replace a task's description",
-  arguments: atLeast(2),
-  flags: [],
+  arguments: { least: 2 },
   run: ({ args: [id = "", ...words] }, context) =>
-    context.store().write(() => {
-      const changes = { description: words.join(" "), updatedAt: context.timestamp() }
-      const found = withErrorPrefix("failed to set description", () => context.store().items.update(id, changes))
-      if (!found) throw itemNotFound(id)
-      return lines([`Updated description for ${id}`])
+    context.write((store) => {
+      updateItem(store, id, { description: words.join(" "), updated_at: context.timestamp() })
+      return [`Updated description for ${id}`]
     }),
 }
 
@@ -148,129 +123,117 @@ const edit: Command = {
   name: "edit",
   operands: "<id>",
   summary: "Change a task's title (--title) or its definition of done (--dod)",
-  arguments: exactly(1),
+  arguments: { least: 1, most: 1 },
   flags: [
     { name: "title", kind: "text", about: "the new title" },
     { name: "dod", kind: "text", about: 'the definition of done; "" clears it' },
   ],
   run: ({ args: [id = ""], flags }, context) =>
-    context.store().write(() => {
-      const { items } = context.store()
-      const updatedAt = context.timestamp()
+    context.write((store) => {
+      const [title, dod, updated_at] = [flags.text("title"), flags.text("dod"), context.timestamp()]
       if (flags.given("dod")) {
-        const definitionOfDone = flags.text("dod") === "" ? null : flags.text("dod")
-        const found = withErrorPrefix("failed to set definition of done", () =>
-          items.update(id, { definitionOfDone, updatedAt }),
-        )
-        if (!found) throw itemNotFound(id)
-        return lines([`${definitionOfDone === null ? "Cleared" : "Updated"} definition of done for ${id}`])
+        updateItem(store, id, { definition_of_done: dod || null, updated_at })
+        return [`${dod === "" ? "Cleared" : "Updated"} definition of done for ${id}`]
       }
-      const title = flags.text("title")
-      if (title === "" && items.find(id) !== undefined) {
+      requireItem(store, id)
+      if (title === "")
         throw refuse("the embedded ledger opens no editor: give --title or --dod, or use 'prog desc <id> <text>'")
-      }
-      if (!withErrorPrefix("failed to set title", () => items.update(id, { title, updatedAt }))) throw itemNotFound(id)
-      return lines([`Updated title for ${id}`])
+      updateItem(store, id, { title, updated_at })
+      return [`Updated title for ${id}`]
     }),
 }
 
-const requireItem = (context: CommandContext, id: string): ItemRow => {
-  const item = withErrorPrefix("failed to get item", () => context.store().items.find(id))
-  if (item === undefined) throw itemNotFound(id)
-  return item
-}
-
-const setStatus = (context: CommandContext, id: string, status: string): void => {
-  const { items } = context.store()
-  const item = requireItem(context, id)
-  if (item.type === "epic" && status !== "done" && status !== "canceled") {
+const setStatus = (store: LedgerStore, id: string, status: string, updated_at: string): void => {
+  if (requireItem(store, id).type === "epic" && status !== "done" && status !== "canceled")
     throw refuse(
       "epic status is derived from children; only 'done' and 'canceled' can be set manually (to force-close)",
     )
-  }
-  withErrorPrefix("failed to update status", () => items.update(id, { status, updatedAt: context.timestamp() }))
+  updateItem(store, id, { status, updated_at })
 }
+
+type StatusChange = Pick<Command, "name" | "summary"> & {
+  readonly status: string
+  readonly answer: (id: string) => readonly string[]
+  /** @throws LedgerError for a task that may not have the status */
+  readonly check?: (store: LedgerStore, id: string) => void
+}
+
+const statusCommand = ({ name, summary, status, answer, check }: StatusChange): Command => ({
+  name,
+  operands: "<id>",
+  summary,
+  arguments: { least: 1, most: 1 },
+  run: ({ args: [id = ""] }, context) =>
+    context.write((store) => {
+      check?.(store, id)
+      setStatus(store, id, status, context.timestamp())
+      return answer(id)
+    }),
+})
+
+const start = statusCommand({
+  name: "start",
+  summary: "Begin work on a task",
+  status: "in_progress",
+  answer: (id) => [`Started ${id}`],
+})
 
 const REFLECTION = `
 Reflect: What would help the next agent? (See instructions for guidance)
   prog learn "summary" -c concept --detail "explanation"`
 
-const statusCommand = (name: string, status: string, summary: string, answer: (id: string) => string[]): Command => ({
-  name,
-  operands: "<id>",
-  summary,
-  arguments: exactly(1),
-  flags: [],
-  run: ({ args: [id = ""] }, context) =>
-    context.store().write(() => {
-      setStatus(context, id, status)
-      return lines(answer(id))
-    }),
+const done = statusCommand({
+  name: "done",
+  summary: "Close a task as completed",
+  status: "done",
+  answer: (id) => [`Completed ${id}`, REFLECTION],
 })
 
-const start = statusCommand("start", "in_progress", "Begin work on a task", (id) => [`Started ${id}`])
-const done = statusCommand("done", "done", "Close a task as completed", (id) => [`Completed ${id}`, REFLECTION])
-const open = statusCommand("open", "open", "Open a task again", (id) => [`Reopened ${id}`])
+const open = statusCommand({
+  name: "open",
+  summary: "Open a task again",
+  status: "open",
+  answer: (id) => [`Reopened ${id}`],
+})
 
-const review: Command = {
+const review = statusCommand({
   name: "review",
-  operands: "<id>",
   summary: "Mark a task in progress as waiting for review or merge",
-  arguments: exactly(1),
-  flags: [],
-  run: ({ args: [id = ""] }, context) =>
-    context.store().write(() => {
-      const item = requireItem(context, id)
-      const { status } = withDerivedStatus(item, context.store().items.childStatuses(id))
-      if (status !== "in_progress") throw refuse(`can only review in_progress tasks (current status: ${status})`)
-      setStatus(context, id, "reviewing")
-      return lines([`Marked ${id} as reviewing`])
-    }),
-}
+  status: "reviewing",
+  check: (store, id) => {
+    const { status } = readItem(store, id)
+    if (status !== "in_progress") throw refuse(`can only review in_progress tasks (current status: ${status})`)
+  },
+  answer: (id) => [`Marked ${id} as reviewing`],
+})
+
+/** A draft stays outside epics: prog v0.17 fails on every list that shows an epic with a draft child. */
+const draft = statusCommand({
+  name: "draft",
+  summary: "Mark a task as a draft, so that nobody takes it up (later versions of prog have this)",
+  status: "draft",
+  check: (store, id) => {
+    if (requireItem(store, id).parent_id !== null) throw refuse(DRAFT_IN_EPIC)
+  },
+  answer: (id) => [`Marked ${id} as draft`],
+})
 
 const cancel: Command = {
   name: "cancel",
   operands: "<id> [reason]",
   summary: "Close a task that is not wanted any more; a reason goes to its log",
-  arguments: atLeast(1),
-  flags: [],
+  arguments: { least: 1 },
   run: ({ args: [id = "", ...words] }, context) =>
-    context.store().write(() => {
+    context.write((store) => {
+      setStatus(store, id, "canceled", context.timestamp())
+      if (words.length === 0) return [`Canceled ${id}`]
       const reason = words.join(" ")
-      setStatus(context, id, "canceled")
-      if (words.length === 0) return lines([`Canceled ${id}`])
-      withErrorPrefix("failed to add log", () => context.store().logs.add(id, `Canceled: ${reason}`))
-      return lines([`Canceled ${id}: ${reason}`])
-    }),
-}
-
-/** A draft stays outside epics: prog v0.17 fails on every list that shows an epic with a draft child. */
-const draft: Command = {
-  name: "draft",
-  operands: "<id>",
-  summary: "Mark a task as a draft, so that nobody takes it up (later versions of prog have this)",
-  arguments: exactly(1),
-  flags: [],
-  run: ({ args: [id = ""] }, context) =>
-    context.store().write(() => {
-      if (requireItem(context, id).parentId !== null) throw refuse(DRAFT_IN_EPIC)
-      setStatus(context, id, "draft")
-      return lines([`Marked ${id} as draft`])
+      addLog(store, id, `Canceled: ${reason}`)
+      return [`Canceled ${id}: ${reason}`]
     }),
 }
 
 export const writeCommands: readonly Command[] = [
-  init,
-  add,
-  remove,
-  log,
-  append,
-  desc,
-  edit,
-  start,
-  done,
-  open,
-  review,
-  cancel,
-  draft,
+  ...[init, add, remove, log, append, desc, edit],
+  ...[start, done, open, review, cancel, draft],
 ]
