@@ -9,7 +9,6 @@ import { measureObserve } from "./observe.ts"
 import { renderDocument, tablesOf } from "./page.ts"
 import { measurePass } from "./pass.ts"
 import { measurePeers } from "./peers.ts"
-import { renderPictures } from "./pictures.ts"
 import { measureAudit, measureLedger, measureLoad, measureStart } from "./processes.ts"
 import { measureAdditions, measureBeginnings, measureRetentionTable, measureTokens } from "./requests.ts"
 import type { Benchmark, Context, Measurement, Results, Tables } from "./results.ts"
@@ -56,9 +55,8 @@ ${LINES.join("\n")}
   --help     this text
 `
 
-const FOLDER = join(REPOSITORY, "docs", "benchmarks")
-const RESULTS = join(FOLDER, "results.json")
-const PAGE = `${FOLDER}.md`
+const RESULTS = join(REPOSITORY, "docs", "benchmarks", "results.json")
+const PAGE = join(REPOSITORY, "docs", "benchmarks.md")
 
 const say = (text: string): void => void process.stderr.write(`==> ${text}\n`)
 
@@ -89,7 +87,6 @@ const save = (name: string, measurement: Measurement): void => {
   const results: Results = { version: 1, measurements: Object.fromEntries(inOrder) }
   writeFileSync(RESULTS, `${JSON.stringify(results, undefined, 2)}\n`)
   writeFileSync(PAGE, renderDocument(readFileSync(PAGE, "utf8"), results))
-  for (const [file, text] of Object.entries(renderPictures(results))) writeFileSync(join(FOLDER, file), text)
   say(`${name} written to docs/benchmarks/ and docs/benchmarks.md`)
 }
 
