@@ -4,8 +4,6 @@ import { describe, expect, test } from "vitest"
 import { createProcessRunner, type RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger } from "../../../.opencode/baton/ledger/client.ts"
-import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
-import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
@@ -41,7 +39,7 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     const prog = createLedgerDriver(runProgram(program, { home }))
     await prog.ok("init")
     const id = await prog.task("Title", "--desc", "Build it.")
-    return { ledger, state, log, id, database: env.PROG_DB }
+    return { ledger, id, database: env.PROG_DB }
   }
 
   test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
@@ -73,23 +71,5 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     }
     cpSync(`${database}.backup`, database)
     expect(await ledger.readTask(id, options)).toMatchObject({ kind: "found" })
-  })
-
-  test(promised("ledger.D2", "gets records through the outbox, and parks what has no task"), async () => {
-    const { ledger, state, log, id } = await setUp()
-    const outbox = createOutbox({ ledger, state, log })
-    await outbox.add({ kind: "log", taskID: id, message: "Compaction 1: done" })
-    await outbox.add({ kind: "handoff", taskID: id, sessionID: "ses_1", section: "## Next\n- go on" })
-    await outbox.add({ kind: "log", taskID: "ts-ffffff", message: "lost" })
-    await outbox.add({ kind: "log", taskID: id, message: "Compaction 2: done" })
-    await outbox.flush(DEADLINE_MS)
-    const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
-    if (read.kind !== "found") throw new Error(`expected the task, received ${JSON.stringify(read)}`)
-    expect(read.task.logs.map(({ message }) => message)).toEqual(["Compaction 1: done", "Compaction 2: done"])
-    const expected = { specification: "Build it.", handoffs: ["## Next\n- go on"] }
-    expect(splitHandoffs(read.task.description)).toEqual(expected)
-    const parked = [{ reason: "the ledger has no task ts-ffffff" }]
-    expect(await outbox.status()).toMatchObject({ waiting: 0, parked })
-    outbox.stop()
   })
 })

@@ -157,12 +157,6 @@ const mergeAll = (description: string, ...sections: string[]): string =>
   sections.reduce((merged, section) => merge(merged, section).description, description)
 
 describe("the handoffs of several sessions", () => {
-  test(promised("sessions.A2", "stand side by side, the newest first, and each replaces its own earlier one"), () => {
-    const description = mergeAll("The specification.", handoffOf("a", 1), handoffOf("b", 2), handoffOf("a", 3))
-    const handoffs = [handoffOf("a", 3), handoffOf("b", 2)]
-    expect(splitHandoffs(description)).toEqual({ specification: "The specification.", handoffs })
-  })
-
   test(promised("sessions.A2", "are three at most: the oldest is handed back"), () => {
     const full = mergeAll("Spec", handoffOf("a", 1), handoffOf("b", 2), handoffOf("c", 3))
     const { description, dropped } = merge(full, handoffOf("d", 4))
@@ -193,12 +187,6 @@ describe("the handoffs of several sessions", () => {
     expect(splitHandoffs(edited).specification).toBe("Spec")
     const { handoffs } = splitHandoffs(mergeAll(edited, handoffOf("a", 3)))
     expect(handoffs).toEqual([handoffOf("a", 3), handoffOf("b", 2, "Work of b, in part.")])
-  })
-
-  test(promised("sessions.A2", "keep a section that Baton 0.1.0 wrote, as that session's"), () => {
-    const old = mergeAll("Spec", handoffOf("old", 1))
-    const { handoffs } = splitHandoffs(mergeAll(old, handoffOf("new", 2)))
-    expect(handoffs).toEqual([handoffOf("new", 2), handoffOf("old", 1)])
   })
 
   test(promised("sessions.A2", "never change the specification, in any order, and settle"), () => {

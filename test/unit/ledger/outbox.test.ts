@@ -174,20 +174,6 @@ describe("the outbox", () => {
     expect(task().messages).toEqual(["one", "two", "three", "four"])
   })
 
-  test.each([
-    ["disk works", false],
-    ["disk refuses", true],
-  ])(promised("ledger.D2", "does not repeat a write whose answer was lost, while the %s"), async (_which, full) => {
-    const { open, script, task, disk } = setUp()
-    disk.full = full
-    const outbox = open()
-    script.fault = () => "written-unheard"
-    await deliver(outbox, entry("same"))
-    script.fault = () => "none"
-    await deliver(outbox, entry("same"))
-    expect(task().messages).toEqual(["same", "same"])
-  })
-
   test("waits for a program that an ended process may have left running", async () => {
     const { open, script, files, task } = setUp()
     const start = Date.parse("2026-06-01T00:00:00Z")
@@ -475,14 +461,6 @@ describe("the outbox", () => {
     for (let process = 0; process <= 500; process++) expect(await isWaiting(`${process}`)).toBe(true)
     clock.ms += 7000
     expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
-  })
-
-  test("merges a handoff, and the one after it takes its place", async () => {
-    const { open, task, calls } = setUp()
-    task().description = "Build it."
-    await deliver(open(), ...["first", "second", "second"].map((section) => handoff(section, "Build it.")))
-    expect(splitHandoffs(task().description)).toEqual({ specification: "Build it.", handoffs: ["second"] })
-    expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
   })
 
   test("brings a specification back that was written over while the handoff waited", async () => {
