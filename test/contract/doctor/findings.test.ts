@@ -303,9 +303,3 @@ test(promised("install.E2", "a ledger of the known schema and a linked home are 
   const message = `${join(patient.home, ".prog/prog.db")}, schema version 3`
   expect(report.findings).toContainEqual({ id: "database", status: "ok", message })
 })
-
-test(promised("install.E2", "a project without Baton is told once, not by every check"), () => {
-  patient.delete(".opencode")
-  const { report } = patient.examine()
-  expect(report.findings.filter(({ status }) => status === "broken")).toHaveLength(1)
-})

@@ -39,19 +39,6 @@ describe("upgrade", () => {
     expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
   })
 
-  test(promised("install.E1", "renews the version beside a changed file, and clears it away once it is merged"), () => {
-    checkout.install()
-    checkout.write("prompts/handoff.md", "mine\n")
-    checkout.install()
-    checkout.ship("prompts/handoff.md", "Newest.\n")
-    checkout.install()
-    expect(checkout.read("prompts/handoff.md.baton-new")).toBe("Newest.\n")
-    expect(checkout.read("prompts/handoff.md")).toBe("mine\n")
-    checkout.write("prompts/handoff.md", "Newest.\n")
-    expect(checkout.install().stdout).toMatch(/remove +prompts\/handoff\.md\.baton-new/)
-    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
-  })
-
   test(promised("install.E1", "puts back a file that was deleted and an executable bit that was lost"), () => {
     checkout.install()
     const installed = snapshotTree(checkout.project)
