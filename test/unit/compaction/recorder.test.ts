@@ -133,18 +133,6 @@ test(promised("task.B3", "a task that the session changed to is in the note of t
   expect(added).toEqual(recorded)
 })
 
-test.each(["the ledger", "the outbox"])(promised("compaction.C7", "a lost state is found in %s"), async (place) => {
-  const first = setUp()
-  await first.recorder.record(BINDING, compaction(1))
-  await first.recorder.record(BINDING, compaction(2))
-  const known = place === "the ledger" ? { handoff: newestHandoff(first.added) } : { waiting: first.added }
-  const second = setUp(new Map(), known)
-  expect((await second.recorder.record(BINDING, compaction(2))).note).toContain(BINDING.taskID)
-  expect(second.added).toEqual([])
-  await second.recorder.record(BINDING, compaction(3))
-  expect(messages(second.added)).toEqual(["Compaction 3: Summary 3."])
-})
-
 test.each(["the ledger", "the outbox"])(promised("compaction.C7", "another's record is known by %s"), async (place) => {
   const known: Known = {}
   const here = setUp(new Map(), known)

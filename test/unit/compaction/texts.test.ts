@@ -26,14 +26,6 @@ describe("the task block", () => {
       .map(({ text }) => text)
       .join("\n\n")
 
-  test(promised("compaction.C4", "it holds identity, commands, brief, protocol and the ledger's texts"), () => {
-    const { taskID, role, brief, protocol } = IDENTITY
-    const block = blockOf(KNOWN)
-    for (const part of [`- Task: ${taskID}`, `- Role: ${role}`, `prog log ${taskID}`, brief, protocol])
-      expect(block).toContain(part)
-    for (const part of Object.values(LEDGER)) expect(block).toContain(part)
-  })
-
   test(promised("compaction.C4", "a brief is quoted up to 6,000 characters, and the cut is named"), () => {
     const block = blockOf({ ...KNOWN, brief: "b".repeat(7_000) })
     expect(count(block, "b".repeat(SHOWN_BRIEF_CHARACTERS))).toBe(1)

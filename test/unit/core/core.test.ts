@@ -83,15 +83,6 @@ describe("the dispose hooks of an instance", () => {
     const error = { level: "error", extra: { hook: "dispose" } }
     expect(lines).toMatchObject([error, error])
   })
-
-  test("end nothing of another instance", async () => {
-    const stopped: string[] = []
-    const [one, other] = [newInstance(), newInstance()]
-    const dispose = one.core.feature("f").dispose(async () => void stopped.push("one"))
-    other.core.feature("f").dispose(async () => void stopped.push("other"))
-    await dispose()
-    expect(stopped).toEqual(["one"])
-  })
 })
 
 test(promised("faults.F1", "a hook does nothing, not even its fallback, in a copy that does not serve"), async () => {

@@ -68,11 +68,6 @@ describe("a draft", () => {
       expect(references.map(({ path }) => path)).not.toContain("evil.ts")
     })
   })
-
-  test(promised("handoff.E2", "takes facts with a megabyte of backticks"), () => {
-    const draft = renderDraft({ ...PARTS, facts: "` ".repeat(524_288) })
-    expect(parseReferences(`${draft}\n\n@behind.ts`)).toEqual([...PARTS.files, { path: "behind.ts" }])
-  })
 })
 
 const FOUND: readonly (readonly [why: string, text: string, isFirst: boolean])[] = [

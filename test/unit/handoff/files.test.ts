@@ -22,19 +22,6 @@ describe("a file's block", () => {
     })
   })
 
-  test.each([
-    ["a final newline", "a\nb\n", "a", "b"],
-    ["no final newline", "a\nb", "a", "b"],
-    ["CRLF", "a\r\nb\r\n", "a", "b"],
-    ["CR", "a\rb\r", "a", "b"],
-    ["an empty last line", "a\n\n", "a", ""],
-    ["one line end", "\n", ""],
-    ["nothing", ""],
-  ])(promised("handoff.C2", "counts the lines of a text with %s"), (_what, text, ...lines) => {
-    const shown = lines.map((line, index) => `0000${index + 1}| ${line}\n`).join("")
-    expect(render(text).content).toBe(`<file>\n${shown}(End of file - ${lines.length} lines)\n</file>`)
-  })
-
   test(promised("handoff.C2", "ends after 2,000 lines and says how to go on"), () => {
     const endOf = (lines: number) => render(numbers(lines)).content.split("\n").slice(-3)
     expect(endOf(MAX_LINES)).toEqual(["02000| line 2000", "(End of file - 2000 lines)", "</file>"])

@@ -160,14 +160,6 @@ describe("the request", () => {
     )
   })
 
-  test(promised("learning.C1", "has them in the log when they are in it, and not before"), async () => {
-    const { recall, log } = open()
-    const change = await recall.inject([user("msg_1", "Fix the parser")])
-    expect(log.lines).toEqual([])
-    change?.()
-    expect(log.lines.map(({ message }) => message)).toEqual(["learnings given"])
-  })
-
   test(promised("learning.C1", "does not quote what its own first message teaches"), async () => {
     const { request, records, known } = open()
     const own = learned("no, use pnpm in the parser")

@@ -3,12 +3,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import {
-  diffStates,
-  type JSONValue,
-  type LiveState,
-  type StreamLine,
-} from "../../../.opencode/baton/live-state/protocol.ts"
+import { diffStates, type JSONValue, type LiveState } from "../../../.opencode/baton/live-state/protocol.ts"
 import { createStatefileWriter, statefileName } from "../../../.opencode/baton/live-state/statefile.ts"
 import { chooseWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"
@@ -44,15 +39,12 @@ test(promised("live-state.A3", "a difference is a patch that makes one of the ot
   expect(diffStates({ a: { b: 1 } }, { a: {} })).toEqual({ kind: "replaced" })
 })
 
-const setUp = (
-  project = temporaryFolder(),
-  { sessionID = "one", pid = process.pid, end = (): StreamLine | undefined => undefined } = {},
-) => {
+const setUp = (project = temporaryFolder(), { sessionID = "one", pid = process.pid } = {}) => {
   const log = createRecordedLog()
   let turn = 0
   const current = () => ({ turn, padding: "x".repeat(10_000) }) as unknown as LiveState
   const state = createStateFolder(project)
-  const writer = createStatefileWriter({ state, sessionID, pid, current, end, log, retryMs: 10 })
+  const writer = createStatefileWriter({ state, sessionID, pid, current, end: () => undefined, log, retryMs: 10 })
   onTestFinished(() => writer.stop(0))
   const folder = join(project, ".opencode/state/live")
   const read = (name = "one") => JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"))
@@ -121,13 +113,6 @@ describe("the statefile", () => {
       }
     },
   )
-
-  test(promised("live-state.B3", "says at its end that nothing is done any more"), async () => {
-    const { writer, publish, read } = setUp(undefined, { end: () => ({ event: "state.patch", ts: "END", patch: {} }) })
-    publish()
-    await writer.stop(0)
-    expect(read()).toMatchObject({ ts: "END" })
-  })
 
   test(promised("live-state.B3", "of a living process is left alone: a second gets one of its own"), async () => {
     const first = setUp()

@@ -1,13 +1,11 @@
 import { execFileSync } from "node:child_process"
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import fc from "fast-check"
 import { beforeEach, describe, expect, test } from "vitest"
 import { ROLES } from "../../../.opencode/baton/task/parse.ts"
 import * as promptFiles from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
-import { forAll } from "../../support/for-all.ts"
 
 const { builtInProtocol, createPromptFiles, extractProtocol, fillTaskID, PROMPT_LIMIT_BYTES } = promptFiles
 
@@ -45,12 +43,6 @@ describe("a prompt file", () => {
     expect(read()).toEqual(text(rest))
     writeFileSync(path, `${COMMENT}\n${rest}x`)
     expect(read()).toEqual({ kind: "unusable", path: PATH, reason: "it is larger than 65536 bytes" })
-  })
-
-  test(promised("compaction.C2", "may be a link to another file"), () => {
-    writeFileSync(join(root, "shared.md"), `${COMMENT}\nshared`)
-    symlinkSync(join(root, "shared.md"), path)
-    expect(read()).toEqual(text("shared"))
   })
 })
 
@@ -172,14 +164,6 @@ describe("the protocol section", () => {
     expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
     const markdown = "x\r\n  <!--baton:protocol-->\r\na\r\nb\r\n<!--  /baton:protocol  -->  \r\n"
     expect(extractProtocol(markdown, { taskID: "ts-b54507" })).toBe("a\nb")
-  })
-
-  test(promised("compaction.C4", "comes back from any document that holds it"), () => {
-    const line = fc.string({ unit: "grapheme" }).map((text) => `.${text.replace(/[\r\n{}]/g, " ")}.`)
-    const lines = fc.array(line, { minLength: 1, maxLength: 5 })
-    forAll(100, [lines, lines, lines], (before, section, after) => {
-      expect(extract(...before, OPEN, ...section, CLOSE, ...after)).toBe(section.join("\n"))
-    })
   })
 })
 

@@ -160,15 +160,6 @@ test(promised("task.B3", "a grandchild inherits through the chain, and a cycle o
   expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
 })
 
-test(promised("task.B3", "another Task line re-binds and says from what to what"), async () => {
-  const { tasks, entries } = setUp()
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
-  await tasks.userMessage("ses_1", "Task: ts-0aa111")
-  expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
-  const extra = { sessionID: "ses_1", from: "ts-b54507", to: "ts-0aa111" }
-  expect(entries).toContainEqual({ level: "info", message: "session changed its task", extra })
-})
-
 test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
   const page = createDeferred<Result<{ messages: StoredMessage[] }>>()
   const { tasks, store } = setUp({ change: () => ({ messages: () => page.promise }) })
@@ -177,16 +168,6 @@ test(promised("soak.B4", "a session that is deleted while its task is looked for
   page.resolve({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
   await Promise.all([found, forgotten])
   expect(tasks.cached("ses_1")).toBeUndefined()
-  expect(store.values.size).toBe(0)
-})
-
-test(promised("task.B4", "a session without a task is said once, at debug level, and stores nothing"), async () => {
-  const { tasks, entries, store } = setUp({ history: { ses_1: [said("hello")] } })
-  await tasks.userMessage("ses_1", "hello")
-  await tasks.find("ses_1")
-  await tasks.userMessage("ses_1", "hello again")
-  await tasks.find("ses_1")
-  expect(entries.map(({ level }) => level)).toEqual(["debug"])
   expect(store.values.size).toBe(0)
 })
 
