@@ -65,7 +65,7 @@ export const given = (learnings: readonly KnownLearning[], message: string): str
 export const scoreRecall = (part: RecallPart) => {
   const [all, bySubject] = [0, 0].map(() => ({ given: 0, fitting: 0, right: 0 })) as [Tally, Tally]
   const wrong: string[] = []
-  let [requests, withoutFit, untold] = [0, 0, 0]
+  let requests = 0
   for (const project of readProjects(part)) {
     const reaches = new Map(project.learnings.map(({ key, reach }) => [key, reach]))
     const isSubject = (key: string): boolean => ["subject", "moment"].includes(reaches.get(key) ?? "")
@@ -76,12 +76,9 @@ export const scoreRecall = (part: RecallPart) => {
       add(bySubject, told.filter(isSubject), fits.filter(isSubject), right.filter(isSubject))
       wrong.push(...told.filter((key) => !fits.includes(key)).map((key) => `${project.name}: ${key} at ${message}`))
       requests += 1
-      if (fits.length > 0) continue
-      withoutFit += 1
-      if (told.length === 0) untold += 1
     }
   }
-  return { requests, withoutFit, untold, ...shares(all), bySubject: shares(bySubject), wrong }
+  return { requests, ...shares(all), bySubject: shares(bySubject), wrong }
 }
 
 type Tally = { given: number; fitting: number; right: number }
@@ -100,7 +97,6 @@ export const scoreOnce = (part: RecallPart) => {
   const told = set.filter(({ sentence }) => isGeneral(sentence))
   const right = told.filter(({ rule }) => rule).length
   return {
-    sentences: set.length,
     precision: right / told.length,
     recall: right / set.filter(({ rule }) => rule).length,
   }

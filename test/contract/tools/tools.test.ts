@@ -3,30 +3,12 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { type Evidence, EXPECTED_COMPACTIONS, hasFailed, judge } from "../../../scripts/demonstration/claims.ts"
-import { answerTurn, LOST, SUMMARIES, UNTOLD } from "../../../scripts/demonstration/scripted-agent.ts"
-import { pastedMessage, TASK, workerMessage } from "../../../scripts/demonstration/slug-project.ts"
+import { SUMMARIES } from "../../../scripts/demonstration/scripted-agent.ts"
+import { TASK } from "../../../scripts/demonstration/slug-project.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-
-const ID = "ts-1a2b3c"
-const COMMANDS = ["show", "log", "done"].map((command) => `prog ${command} ${ID}`)
-/** All that a request must hold for the work. */
-const PARTS = [TASK.specification, TASK.definitionOfDone, ...COMMANDS]
-
-describe("the demo's scripted agent", () => {
-  const COMPACTED = "[user] What did we do so far?\n"
-  const TOLD = `[user] Task: ${ID}\n${PARTS.join("\n")}\n`
-
-  test(promised(["install.E3", "start.A6"], "knows its task only from the request, and all its parts"), () => {
-    expect(answerTurn(`${COMPACTED}[assistant] Some work was done and it went fine.`)).toEqual({ text: LOST })
-    expect(answerTurn(`[user] ${pastedMessage(ID)}`)).toMatchObject({ tool: "read" })
-    expect(answerTurn(COMPACTED + TOLD)).toMatchObject({ input: { command: `prog show ${ID} && cat slugify.js` } })
-    expect(answerTurn(`[user] ${workerMessage(ID)}`)).toEqual({ text: UNTOLD })
-    for (const part of PARTS) expect(answerTurn(TOLD.replace(part, "")), part).toEqual({ text: UNTOLD })
-  })
-})
 
 describe("the demo's claims", () => {
   const KNOWN = { task: true, role: true, specification: true, definitionOfDone: true, constraint: true }
@@ -52,13 +34,9 @@ describe("the demo's claims", () => {
   test.each<[string, Partial<Evidence>, RegExp]>([
     ["OpenCode fails", { exitCode: 1 }, /^OpenCode went through/],
     ["one compaction less is made", THREE, /\(3 seen, exit code 0\)$/],
-    ["a compaction is not recorded", { recorded: GOOD.recorded.slice(1) }, /exactly once \(3 of 4\)/],
     ["a compaction is recorded twice", { recorded: [1, 2, 2, 3].map(record) }, /exactly once/],
     ["a byte is added", { specification: { ordered: "Do it.", inLedger: "Do it.\n" } }, /as it was ordered/],
-    ["one turn does not know all", { knowledge: [...SIX.slice(1), { ...KNOWN, role: false }] }, /\(5 of 6\)/],
     ["the handoff is not told", { untold: ["last handoff"] }, /log and git, but not the last handoff$/],
-    ["nothing was killed", { untold: undefined, knowledge: SIX.slice(1) }, /^After kill -9 .*never came to that\)$/],
-    ["the test fails", { test: { passes: false, summary: "4 of 5" } }, /test passes \(4 of 5\)/],
     ["the task stays open", { status: "in_progress" }, /status: in_progress/],
     ["the frozen file is changed", { isFrozenFileUntouched: false }, /constraint was obeyed/],
     ["a file appears elsewhere", { traces: ["/home/me/.prog/prog.db"] }, /but \/home\/me\/\.prog\/prog\.db/],
