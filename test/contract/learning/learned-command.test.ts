@@ -64,16 +64,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     promised("learning.C3", "lists, shows, exports and forgets what agents stored with prog learn, as theirs"),
     () => {
       const { project, add, learned, prog } = setUp()
-      const flags = [
-        "-p",
-        basename(project),
-        "-c",
-        "charmap",
-        "-f",
-        "config/charmap.json",
-        "--detail",
-        "See gulpfile.js.",
-      ]
+      const flags = `-p ${basename(project)} -c charmap -f config/charmap.json --detail gulpfile.js`.split(" ")
       const note = prog("learn", ...flags, "--", "The charMap is generated.").stdout.trim()
       const said = add(SENTENCE)
       const listed = learned().stdout
@@ -82,7 +73,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
       )
       expect(listed).toContain(`${said}  correction`)
       const shown = learned("show", note).stdout
-      for (const part of ["with prog learn", "See gulpfile.js.", "charmap", "config/charmap.json"])
+      for (const part of ["with prog learn", "gulpfile.js", "charmap", "config/charmap.json"])
         expect(shown).toContain(part)
       expect(JSON.parse(learned("--json").stdout)).toContainEqual(expect.objectContaining({ id: note, by: "agent" }))
       expect(learned("export").stdout).toContain("## Stored by agents\n\n- The charMap is generated.")
