@@ -81,13 +81,14 @@ const embeddedLedger = ({
 }: Pick<LedgerLocatorDeps, "bundleRoot" | "runtime">): Extract<LocatedLedger, { kind: "embedded" }> => {
   const main = join(bundleRoot, "ledger", "embedded", "main.ts")
   const launcher = join(bundleRoot, "bin", "prog")
+  const env = { BATON_PID: String(process.pid) }
   if (!runtime.isBun) {
-    return { kind: "embedded", path: launcher, command: [launcher], env: { BATON_LEDGER: "embedded" } }
+    return { kind: "embedded", path: launcher, command: [launcher], env: { ...env, BATON_LEDGER: "embedded" } }
   }
   // The project's own .env and bunfig.toml (which may preload code) must not affect the ledger.
   const nowhere = runtime.platform === "win32" ? "NUL" : "/dev/null"
   const command: Argv = [runtime.execPath, "--no-env-file", `--config=${nowhere}`, "run", main]
-  return { kind: "embedded", path: main, command, env: { BUN_BE_BUN: "1" } }
+  return { kind: "embedded", path: main, command, env: { ...env, BUN_BE_BUN: "1" } }
 }
 
 /** Finds the ledger program: a real prog on PATH, else the embedded one. Runs nothing. */

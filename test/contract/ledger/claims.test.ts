@@ -74,7 +74,9 @@ describe("claims", () => {
     const id = await ledger.task("T")
     expect(await ledger.ok("claim", id, "--as", "ada")).toBe(`Claimed ${id}`)
     expect(await ledger.fails("claim", id, "--as", "bob")).toMatch(
-      new RegExp(`^Error: ${id} is claimed by ada \\(on .+ in /.+\\) since 20.+ UTC; 'prog release ${id}' ends that$`),
+      new RegExp(
+        `^Error: ${id} is claimed by ada \\(on .+ in /.+\\) since 20.+:\\d\\d; 'prog release ${id}' ends that$`,
+      ),
     )
     expect(await ledger.ok("claim", id, "--as", "ada"), "the same name renews").toBe(`Claimed ${id}`)
     expect(await ledger.ok("claims")).toContain(`${id}    ada (on `)

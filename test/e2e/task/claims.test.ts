@@ -52,8 +52,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("RUN: true", first)
     expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
     const second = await task.say(`${task.message}\nWRITE: second.txt`)
-    expect(lastTurn(task)).toContain("When this message came, the task was claimed by")
-    expect(lastTurn(task)).toContain(`session ${first} on`)
+    expect(lastTurn(task)).toContain(
+      `When this message came, the task was claimed by your other session ${first} since`,
+    )
     expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
     await task.say("Go on.", second)
     await task.client.session.delete({ path: { id: first } })
@@ -61,7 +62,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("RUN: true", second)
     await awaitClaim(task, second)
     await eventually("both toasts", () => toasts.length >= 2 || undefined)
-    const claimed = new RegExp(`^Baton: task ${task.taskID} is claimed: By .*${first}`)
+    const claimed = new RegExp(
+      `^Baton: task ${task.taskID} is claimed: By your other session ${first} since 20[-0-9]+ [0-9:]+\\.$`,
+    )
     expect(toasts).toEqual([`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)])
     await task.restart()
     await awaitClaim(task, null)
@@ -76,7 +79,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await awaitClaim(task, first)
     const second = await task.say(`${task.message}\nWRITE: second.txt`)
     expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
-    expect(lastTurn(task)).toMatch(new RegExp(`is claimed by .*session ${first}.*so this session may not change`))
+    expect(lastTurn(task)).toMatch(
+      new RegExp(`is claimed by your other session ${first} since .*so this session may not change`),
+    )
     expect(written("second.txt")).toBe(false)
     await task.say("RUN: echo by bash >bash.txt", second)
     expect(written("bash.txt"), "no other tool is refused").toBe(true)

@@ -1,4 +1,4 @@
-import { minuteText, parseTimestamp } from "./format.ts"
+import { localMinute } from "./format.ts"
 import type { Cell, ClaimRow, LedgerStore } from "./store.ts"
 
 /*
@@ -56,11 +56,17 @@ export const isClaimed = (claim: ClaimRow | undefined, nowMs: number): claim is 
   return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
 }
 
-/** `ada (session ses_1 on host in /folder) since 2026-02-09 22:17 UTC` */
-export const describeClaim = ({ holder, session_id, host, directory, claimed_at }: ClaimRow): string => {
+/** Held by a session of the same OpenCode, which runs this program with its own pid in BATON_PID. */
+const isOfOwnProcess = ({ pid, host }: ClaimRow): boolean =>
+  String(pid) === process.env.BATON_PID && host === readHost()
+
+/** `ada (session ses_1 on host in /folder) since 2026-02-09 22:17`, or `your other session ses_1 since 2026-02-09 22:17` */
+export const describeClaim = (claim: ClaimRow): string => {
+  const { holder, session_id, host, directory, claimed_at } = claim
+  const since = `since ${localMinute(claimed_at)}`
+  if (isOfOwnProcess(claim)) return `your other session ${session_id} ${since}`
   const place = `on ${host.split(" ")[0]} in ${directory}`
-  const since = minuteText(parseTimestamp(claimed_at))
-  return `${holder} (${session_id === "" ? "" : `session ${session_id} `}${place}) since ${since} UTC`
+  return `${holder} (${session_id === "" ? "" : `session ${session_id} `}${place}) ${since}`
 }
 
 export const ownName = (): string => {

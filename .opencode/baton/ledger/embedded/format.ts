@@ -128,6 +128,12 @@ export const parseTimestamp = (text: string): Moment => {
 /** `2026-02-09 22:17`, in the zone the time was stored with. */
 export const minuteText = (moment: Moment): string => wallClock(moment).slice(0, 16).replace("T", " ")
 
+/** `2026-02-09 22:17` in local time. */
+export const localMinute = (stored: string): string => {
+  const { epochMs } = parseTimestamp(stored)
+  return minuteText({ epochMs, offsetMinutes: -new Date(epochMs).getTimezoneOffset() })
+}
+
 /** RFC 3339 in whole seconds, `Z` for UTC. */
 export const rfc3339 = (moment: Moment): string => {
   const zone = moment.offsetMinutes === 0 ? "Z" : offsetText(moment.offsetMinutes, ":")
