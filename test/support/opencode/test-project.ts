@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { removeFolder } from "../files/folder-tree.ts"
@@ -41,14 +50,21 @@ export type ProjectOptions = {
   folder?: string
 }
 
+/** In two thirds of the time of `cpSync`. */
+const copyFolder = (from: string, to: string): void => {
+  mkdirSync(to, { recursive: true })
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const copy = entry.isDirectory() ? copyFolder : copyFileSync
+    copy(join(from, entry.name), join(to, entry.name))
+  }
+}
+
 /** Copies the files that `scripts/install` would copy: plugins, shared folder, prompts. */
 export const copyBundle = (openCodeFolder: string, promptsFolder: string | undefined): void => {
   const source = join(REPOSITORY, ".opencode")
-  for (const folder of ["plugins", "baton"]) {
-    cpSync(join(source, folder), join(openCodeFolder, folder), { recursive: true })
-  }
+  for (const folder of ["plugins", "baton"]) copyFolder(join(source, folder), join(openCodeFolder, folder))
   renameSync(join(openCodeFolder, "baton", "ignore"), join(openCodeFolder, "baton", ".ignore"))
-  if (promptsFolder) cpSync(join(REPOSITORY, "prompts"), promptsFolder, { recursive: true })
+  if (promptsFolder) copyFolder(join(REPOSITORY, "prompts"), promptsFolder)
 }
 
 /**
@@ -64,6 +80,9 @@ const emptyProject = async (directory: string): Promise<void> => {
 export const GIT_IDENTITY = ["user.name=Test", "user.email=test@example.invalid", "commit.gpgsign=false"].flatMap(
   (setting) => ["-c", setting],
 )
+
+/** Stores the files of a commit in one pack, uncompressed: a third of the work of a file each. */
+const ONE_PACK = ["-c", "core.compression=0", "-c", "core.bigFileThreshold=1"]
 
 /** Creates a project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
 export const createTestProject = (options: ProjectOptions): TestProject => {
@@ -88,11 +107,12 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
   const files = { "opencode.json": config, "README.md": "# A project under test\n", ...options.files }
   for (const [path, text] of Object.entries(files)) write(path, text)
   for (const args of [
-    ["init", "-q", "-b", "main"],
+    ["init", "-q", "-b", "main", "--template="],
     ["add", "-A"],
     ["commit", "-q", "-m", "start"],
   ])
-    if (options.git !== false) execFileSync("git", ["-C", directory, ...GIT_IDENTITY, ...args], { stdio: "pipe" })
+    if (options.git !== false)
+      execFileSync("git", ["-C", directory, ...GIT_IDENTITY, ...ONE_PACK, ...args], { stdio: "pipe" })
   const environment = { ...isolatedEnvironment({ home, directory }), ...options.environment }
   const logFolder = join(environment.XDG_DATA_HOME, "opencode", "log")
   const log = (): string => {
