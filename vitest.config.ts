@@ -39,8 +39,12 @@ export default defineConfig({
     projects: [
       project("structure", 0, together),
       project("unit", 0, { ...together, setupFiles: ["test/support/set-up-unit.ts"] }),
-      project("contract", 1, { testTimeout: 60_000 }),
-      project("e2e", 2, { setupFiles: ["test/support/set-up-e2e.ts"], globalSetup: ["test/e2e/global-setup.ts"] }),
+      project("contract", 1, { ...together, testTimeout: 60_000 }),
+      project("e2e", 2, {
+        ...together,
+        setupFiles: ["test/support/set-up-e2e.ts"],
+        globalSetup: ["test/e2e/global-setup.ts"],
+      }),
     ],
   },
 })

@@ -1,21 +1,13 @@
-import { expect, test, vi } from "vitest"
+import { expect, test } from "vitest"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { promised } from "../../requirements.ts"
-import { createPassProject, readIn, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
-
-const disk = vi.hoisted(() => ({ isFull: (_path: string): boolean => false }))
-
-vi.mock("../../../.opencode/baton/host/state.ts", async (original) => {
-  const real = await original<typeof import("../../../.opencode/baton/host/state.ts")>()
-  const createStateFolder: typeof real.createStateFolder = (root) => {
-    const state = real.createStateFolder(root)
-    const write: typeof state.write = async (path, ...rest) => {
-      if (disk.isFull(path)) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
-      await state.write(path, ...rest)
-    }
-    return { ...state, write }
-  }
-  return { ...real, createStateFolder }
-})
+import {
+  connectSandboxes,
+  createPassProject,
+  readIn,
+  succeed,
+  writeFiles,
+} from "../../support/opencode/pass-project.ts"
 
 test(
   promised("pass-over.B2", "a file whose apply could not be noted is taken back and held, not called applied"),
@@ -24,9 +16,15 @@ test(
     const { sandbox } = await begin("p1")
     writeFiles(sandbox, { "a.txt": "A\n", "b.txt": "B\n" })
     succeed(await passes.collect("p1"))
+    const state = createStateFolder(root)
     let saves = 0
-    disk.isFull = (path) => path.endsWith("pass.json") && ++saves === 1
-    const applied = succeed(await passes.apply("p1", { allOrNothing: false }))
+    const write: typeof state.write = async (path, ...rest) => {
+      if (path.endsWith("pass.json") && ++saves === 1)
+        throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
+      await state.write(path, ...rest)
+    }
+    const full = connectSandboxes(root, root, { state: { ...state, write } })
+    const applied = succeed(await full.apply("p1", { allOrNothing: false }))
     expect(applied.files.map(({ path, outcome }) => [path, outcome])).toEqual([
       ["a.txt", "conflict"],
       ["b.txt", "applied"],

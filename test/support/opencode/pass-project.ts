@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process"
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
+import type { StateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { Sandbox } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
 import { snapshotTree } from "../files/folder-tree.ts"
 import { temporaryFolder } from "../files/with-test.ts"
@@ -39,7 +40,7 @@ export const projectTree = (root: string): Record<string, string> =>
 export const connectSandboxes = (
   root: string,
   directory = root,
-  options: { isNoted?: () => boolean; room?: () => number } = {},
+  options: { isNoted?: () => boolean; room?: () => number; state?: StateFolder } = {},
 ): TestSandboxes =>
   openSandboxes(root, {
     ...options,

@@ -1,6 +1,6 @@
 import type { Log } from "../../../.opencode/baton/host/log.ts"
 import type { RunProcess } from "../../../.opencode/baton/host/process.ts"
-import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
 import { type FileResult, isApplied } from "../../../.opencode/baton/pass-over/sandbox/apply.ts"
 import type { Refusal } from "../../../.opencode/baton/pass-over/sandbox/repository.ts"
 import {
@@ -32,15 +32,16 @@ export const openSandboxes = (
     directory = root,
     isNoted = () => true,
     room,
+    state = createStateFolder(root),
   }: {
     run: RunProcess
     log: Pick<Log, "debug" | "warn">
     directory?: string
     isNoted?: () => boolean
     room?: Room | undefined
+    state?: StateFolder
   },
 ) => {
-  const state = createStateFolder(root)
   const store = createPassStore({ state, log })
   const audit = { append: async () => true, prune: async () => {} }
   const passes = createPasses({ store, audit, now: () => new Date() })

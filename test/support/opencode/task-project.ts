@@ -71,12 +71,17 @@ export const closeTaskProjects = (when: typeof closes = "after each test"): void
 
 /** Ends instances, closes models and removes projects; registered for every test file by set-up-e2e.ts. */
 export const closeTaskProjectsAfterTests = (): void => {
+  // The files of a worker share its modules.
+  closes = "after each test"
   afterEach(async ({ task }) => {
     if (opened.length > 0) lastOpened = [...opened]
     if (task.result?.state === "fail") keepFailure(`${task.file.name} ${task.fullTestName}`, lastOpened)
     if (closes === "after each test") await closeOpened()
   })
-  afterAll(() => (closes === "itself" ? undefined : closeOpened()))
+  afterAll(async () => {
+    if (closes === "itself") opened.splice(0)
+    else await closeOpened()
+  })
 }
 
 /** @param script is first called when OpenCode runs, so it may use the returned value */
