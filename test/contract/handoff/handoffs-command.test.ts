@@ -1,8 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
+import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 
 const record = (id: string, from: string, to: readonly string[]) => ({
@@ -14,6 +15,7 @@ const record = (id: string, from: string, to: readonly string[]) => ({
 const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const setUp = () => {
     const { project, baton } = createProject(binary)
     return {
@@ -22,7 +24,7 @@ describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
     }
   }
 
-  test(promised("handoff.B5", "lists them, follows a chain, prints a draft, names what is damaged"), () => {
+  once(promised("handoff.B5", "lists them, follows a chain, prints a draft, names what is damaged"), () => {
     const { handoffs, folder } = setUp()
     expect(handoffs().stdout).toBe("No handoffs\n")
     mkdirSync(folder, { recursive: true })
@@ -44,7 +46,7 @@ describe.each(BOTH_ENDS)("baton handoffs on OpenCode $version", (binary) => {
     expect(damaged.stderr).toContain("stored state is unusable and ignored")
   })
 
-  test(promised("handoff.B5", "says what it expected of a wrong command line"), () => {
+  once(promised("handoff.B5", "says what it expected of a wrong command line"), () => {
     const { handoffs } = setUp()
     const unknown = handoffs("--nonsense")
     expect([unknown.status, unknown.stdout]).toEqual([2, ""])

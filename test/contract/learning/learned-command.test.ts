@@ -1,10 +1,11 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { basename, join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { learningKey } from "../../../.opencode/baton/learning/words.ts"
 import { renderDetail } from "../../../.opencode/baton/ledger/learnings.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
+import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 
 const SENTENCE = "No, use tabs instead of spaces."
@@ -12,6 +13,7 @@ const SENTENCE = "No, use tabs instead of spaces."
 const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const setUp = () => {
     const { project, baton, prog } = createProject(binary)
     const add = (sentence: string, folder = project): string => {
@@ -31,7 +33,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     return { project, prog, add, use, learned: (...args: string[]) => baton("learned", ...args) }
   }
 
-  test(promised(["learning.C2", "learning.D1"], "lists, shows, forgets and exports what this project learned"), () => {
+  once(promised(["learning.C2", "learning.D1"], "lists, shows, forgets and exports what this project learned"), () => {
     const { project, add, use, learned } = setUp()
     expect(learned()).toMatchObject({ stdout: "Nothing learned\n", status: 0 })
     const id = add(SENTENCE)
@@ -60,7 +62,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(learned("forget", id, "--reason", "again").status).toBe(1)
   })
 
-  test(
+  once(
     promised("learning.C3", "lists, shows, exports and forgets what agents stored with prog learn, as theirs"),
     () => {
       const { project, add, learned, prog } = setUp()
@@ -84,7 +86,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("learning.C2", "refuses a wrong command line with what was expected"), () => {
+  once(promised("learning.C2", "refuses a wrong command line with what was expected"), () => {
     const { learned } = setUp()
     expect(learned("drop")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected list, show, forget") })
     expect(learned("forget", "lrn-000000")).toMatchObject({ status: 2, stderr: expect.stringContaining("--reason") })

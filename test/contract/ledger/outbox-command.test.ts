@@ -10,6 +10,7 @@ import { shareBundle } from "../../support/files/bundle-project.ts"
 import { endWithTest } from "../../support/files/with-test.ts"
 import { SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
+import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { testRandom } from "../../support/test-random.ts"
@@ -38,6 +39,7 @@ const handoff = (text: string, taskID = UNKNOWN) => ({
 const outcomes = (stdout: string) => [...stdout.matchAll(/^(\w+) +(\S+)/gm)].map(([, state, id]) => `${state} ${id}`)
 
 describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => {
+  const testHere = real ? test : testsOnce(binary)
   const setUp = () => {
     const { project, options } = createProject(binary)
     const programs = join(project, "programs")
@@ -81,7 +83,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     return { project, folder, parkedFolder, outbox, start, prog, show, addTask, park, wait }
   }
 
-  test(promised("outbox.A1", "lists what waits and what is parked, with the reasons, and changes nothing"), () => {
+  testHere(promised("outbox.A1", "lists what waits and what is parked, with the reasons, and changes nothing"), () => {
     const { folder, parkedFolder, outbox, addTask, park, wait } = setUp()
     expect(outbox([])).toEqual({ status: 0, stdout: "No records\n", stderr: "" })
     const task = addTask("A task")
@@ -107,23 +109,26 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     })
   })
 
-  test(promised("outbox.A1", "a retry delivers in order what can be delivered, and says why the rest cannot"), () => {
-    const { outbox, show, addTask, park, wait } = setUp()
-    const task = addTask("A task")
-    const [one, lost, two] = [park(log("one", task)), park(log("lost")), park(handoff("Go on.", task))]
-    const three = wait(log("three", task))
-    const tried = outbox(["retry"])
-    expect(tried.status).toBe(1)
-    const expected = [`delivered ${one}`, `parked ${lost}`, `delivered ${two}`, `delivered ${three}`]
-    expect(outcomes(tried.stdout)).toEqual(expected)
-    expect(tried.stdout).toContain(`lost  the ledger has no task ${UNKNOWN}; prog list shows its tasks`)
-    expect(show(task).messages).toEqual(["one", "three"])
-    expect(show(task).description).toContain("Go on.")
-    expect(outbox(["retry", lost]).status).toBe(1)
-    expect(outbox(["retry", task]).stderr).toBe(`outbox: no record with the id or the task '${task}' is parked\n`)
-  })
+  testHere(
+    promised("outbox.A1", "a retry delivers in order what can be delivered, and says why the rest cannot"),
+    () => {
+      const { outbox, show, addTask, park, wait } = setUp()
+      const task = addTask("A task")
+      const [one, lost, two] = [park(log("one", task)), park(log("lost")), park(handoff("Go on.", task))]
+      const three = wait(log("three", task))
+      const tried = outbox(["retry"])
+      expect(tried.status).toBe(1)
+      const expected = [`delivered ${one}`, `parked ${lost}`, `delivered ${two}`, `delivered ${three}`]
+      expect(outcomes(tried.stdout)).toEqual(expected)
+      expect(tried.stdout).toContain(`lost  the ledger has no task ${UNKNOWN}; prog list shows its tasks`)
+      expect(show(task).messages).toEqual(["one", "three"])
+      expect(show(task).description).toContain("Go on.")
+      expect(outbox(["retry", lost]).status).toBe(1)
+      expect(outbox(["retry", task]).stderr).toBe(`outbox: no record with the id or the task '${task}' is parked\n`)
+    },
+  )
 
-  test(promised("outbox.A1", "brings the records of a task to another one, none twice"), () => {
+  testHere(promised("outbox.A1", "brings the records of a task to another one, none twice"), () => {
     const { outbox, prog, show, addTask, park } = setUp()
     const [task, other] = [addTask("A task"), addTask("Another")]
     prog("log", task, "written by hand")
@@ -144,7 +149,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(show(other).messages).toEqual(["not meant"])
   })
 
-  test(promised("outbox.A1", "two at once bring each record to one task, once"), async () => {
+  testHere(promised("outbox.A1", "two at once bring each record to one task, once"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const tasks = [addTask("A task"), addTask("Another")]
     const messages = ["one", "two", "three", "four"]
@@ -155,7 +160,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(tasks.flatMap((task) => show(task).messages)).toEqual(messages)
   })
 
-  test(promised("outbox.A1", "a kill -9 in the middle neither loses nor doubles a record"), async () => {
+  testHere(promised("outbox.A1", "a kill -9 in the middle neither loses nor doubles a record"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const task = addTask("A task")
     const messages = Array.from({ length: 12 }, (_, at) => `record ${at}`)
@@ -173,7 +178,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(show(task).messages).toEqual(messages)
   })
 
-  test(promised("outbox.A1", "leaves what is no record as it is, and ends"), () => {
+  testHere(promised("outbox.A1", "leaves what is no record as it is, and ends"), () => {
     const { project, parkedFolder, folder, outbox, show, addTask, park } = setUp()
     const task = addTask("A task")
     const secret = join(project, "secret.json")
@@ -212,7 +217,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(readFileSync(join(parkedFolder, "binary.json"))).toEqual(Buffer.from([0, 255, 27, 91, 50, 74, 10, 0]))
   })
 
-  test(promised("outbox.A1", "keeps every record when the ledger does not answer, and says so"), () => {
+  testHere(promised("outbox.A1", "keeps every record when the ledger does not answer, and says so"), () => {
     const { outbox, show, addTask, park, wait } = setUp()
     const task = addTask("A task")
     const ids = [park(log("one", task)), wait(log("two", task))]
@@ -227,7 +232,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(show(task).messages).toEqual(["one", "two"])
   })
 
-  test(promised("outbox.A1", "says what it expected of a wrong command line"), () => {
+  testHere(promised("outbox.A1", "says what it expected of a wrong command line"), () => {
     const { project, outbox } = setUp()
     const refused = (...args: string[]) => {
       const { status, stderr } = outbox(args)

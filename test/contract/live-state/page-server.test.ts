@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from "node:http"
 import { describe, expect, test } from "vitest"
 import { servePage } from "../../../.opencode/baton/live-state/web/server.ts"
 import { promised } from "../../requirements.ts"
+import { casesOf, testsOnce } from "../../support/opencode/ends.ts"
 import { listenToEvents } from "../../support/opencode/event-client.ts"
 import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
@@ -27,14 +28,17 @@ const DEAD = 2 ** 22 + 1
 const MAX_PAGES = 32
 const isGone = (doing: unknown): boolean => JSON.stringify(doing) === '{"kind":"gone"}'
 
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+
 describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const setUp = async () => {
     const states = createStatefileFolder()
     const page = await observePage({ binary, cwd: states.project, environment: states.environment })
     return { states, page }
   }
 
-  test(promised("live-state.C2", "gives the page and its files to this machine, nothing to anybody else"), async () => {
+  once(promised("live-state.C2", "gives the page and its files to this machine, nothing to anybody else"), async () => {
     const { page } = await setUp()
     const whole = await ask(page.port)
     expect(whole.status).toBe(200)
@@ -51,7 +55,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     expect(await statusOf({ headers: { "sec-fetch-site": "cross-site" }, path: "/events" })).toBe(403)
   })
 
-  test(promised("trust.A8", "tells the agents to nobody but who has the address that was printed"), async () => {
+  once(promised("trust.A8", "tells the agents to nobody but who has the address that was printed"), async () => {
     const { states, page } = await setUp()
     const token = new URL(page.url).hash.slice(1)
     expect(token).toMatch(/^[0-9a-f]{64}$/)
@@ -69,7 +73,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     client.close()
   })
 
-  test(promised("live-state.C2", "tells what changes, and a page opened late what went on before"), async () => {
+  once(promised("live-state.C2", "tells what changes, and a page opened late what went on before"), async () => {
     const { states, page } = await setUp()
     const first = await listenToEvents(page.url)
     states.write("one")
@@ -89,7 +93,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     late.close()
   })
 
-  test(promised("live-state.C3", "lets go of pages that went away, and refuses more than it can serve"), async () => {
+  once(promised("live-state.C3", "lets go of pages that went away, and refuses more than it can serve"), async () => {
     const { page } = await setUp()
     const openAll = () => Promise.allSettled(Array.from({ length: MAX_PAGES }, () => listenToEvents(page.url)))
     const served = async (): Promise<[opened: number, next: string]> => {
@@ -111,7 +115,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     await expect.poll(served, { timeout: 10_000 }).toEqual(full)
   })
 
-  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  test.each(casesOf(binary, SIGNALS))(
     promised("live-state.C2", "ends by itself at %s, with a page open"),
     async (signal) => {
       const { page } = await setUp()
@@ -122,7 +126,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("live-state.C2", "says so when the port is taken or none, and takes the one it is given"), async () => {
+  once(promised("live-state.C2", "says so when the port is taken or none, and takes the one it is given"), async () => {
     const { states, page } = await setUp()
     const run = async (...args: string[]) => {
       const { ended, stderr } = startBatonObserve({

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { findRealProg } from "../../support/ledger/ledger-real.ts"
+import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 
 const DEAD = 2 ** 22 + 1
@@ -15,13 +16,14 @@ const STATE = { c2c_session_id: "one", opencode_pid: process.pid, agent, root_op
 const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const setUp = () => {
     const { project, baton, prog, options } = createProject(binary)
     const folder = join(project, ".opencode", "state", "live")
     return { folder, project, options, baton, prog }
   }
 
-  test(promised("live-state.B1", "the statefile has the last change although the process exits at once"), () => {
+  once(promised("live-state.B1", "the statefile has the last change although the process exits at once"), () => {
     const { folder, project, options } = setUp()
     const script = `
       import { createStateFolder } from "./.opencode/baton/host/state.ts"
@@ -43,7 +45,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(readdirSync(folder)).toEqual(["one.json"])
   })
 
-  test(promised("live-state.B3", "agents are listed as alive or gone, and pruned on request"), () => {
+  once(promised("live-state.B3", "agents are listed as alive or gone, and pruned on request"), () => {
     const { folder, baton } = setUp()
     expect(baton("state").stdout).toBe("No agents\n")
     mkdirSync(folder, { recursive: true })
@@ -73,7 +75,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(baton("state", "--help").stdout).toMatch(/^Usage: baton state/)
   })
 
-  test(promised("live-state.C1", "observe prints once where no terminal listens, with records, and as JSON"), () => {
+  once(promised("live-state.C1", "observe prints once where no terminal listens, with records, and as JSON"), () => {
     const { folder, baton, prog } = setUp()
     expect(baton("observe").stdout).toContain("No agents")
     const id = prog("add", "A title", "-p", "x").stdout.trim()
@@ -96,7 +98,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
       expect(baton("observe", ...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(said) })
   })
 
-  test(promised("claim.B1", "observe shows who has claimed a task, also where the real prog is used"), () => {
+  once(promised("claim.B1", "observe shows who has claimed a task, also where the real prog is used"), () => {
     const { folder, options, baton, prog } = setUp()
     const id = prog("add", "A title", "-p", "x").stdout.trim()
     expect(prog("claim", id, "--as", "ada").stdout).toBe(`Claimed ${id}\n`)

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { type AuditEntry, auditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
+import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
 import { passRecord } from "../../support/opencode/pass-over-values.ts"
 
@@ -53,6 +54,7 @@ const LINE_B =
 const createProject = shareBundle()
 
 describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const setUp = () => {
     const { project, baton, options } = createProject(binary)
     const passes = (...args: string[]) => baton("passes", ...args)
@@ -72,7 +74,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     return { passes, readSlowly, write }
   }
 
-  test(promised("pass-over.E3", "lists each pass once, as it is now, and chooses by session, agent and time"), () => {
+  once(promised("pass-over.E3", "lists each pass once, as it is now, and chooses by session, agent and time"), () => {
     const { passes } = setUp()
     const listed = passes()
     expect([listed.stdout, listed.stderr, listed.status]).toEqual([LINE_A + LINE_B, "", 0])
@@ -83,7 +85,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(passes("--since", "2026-03-01").stdout).toBe("No passes\n")
   })
 
-  test(promised("pass-over.E3", "gives the same as data, with everything that happened to a pass"), () => {
+  once(promised("pass-over.E3", "gives the same as data, with everything that happened to a pass"), () => {
     const { passes } = setUp()
     const [first, second] = JSON.parse(passes("--json").stdout)
     const { pass_over_id: id, task_id: taskID, chain_depth: chainDepth, at, reason } = ENTRIES[2] ?? {}
@@ -98,7 +100,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     })
   })
 
-  test(promised("pass-over.E3", "names lines that it cannot read, and shows the rest"), () => {
+  once(promised("pass-over.E3", "names lines that it cannot read, and shows the rest"), () => {
     const { passes, write } = setUp()
     write('{"version":1,"at":"2026\n{"version":2}\n')
     write("not ours\n", "2026-01/notes.txt")
@@ -107,14 +109,14 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(listed.stderr).toMatch(/^passes: 2 lines of .*session-ses_root-passes\.jsonl could not be read\n$/)
   })
 
-  test(promised("pass-over.E3", "gives all of a long list to a slow reader"), () => {
+  once(promised("pass-over.E3", "gives all of a long list to a slow reader"), () => {
     const { readSlowly, write } = setUp()
     const many = Array.from({ length: 2_000 }, (_, at) => entry({ ...passA, pass_over_id: `pass_2026_${at}` }))
     write(many.map((each) => `${JSON.stringify(each)}\n`).join(""))
     expect(JSON.parse(readSlowly())).toHaveLength(2_002)
   })
 
-  test(promised("pass-over.E3", "says what it expected of a wrong command line"), () => {
+  once(promised("pass-over.E3", "says what it expected of a wrong command line"), () => {
     const { passes } = setUp()
     const unknown = passes("--nonsense")
     expect([unknown.status, unknown.stdout]).toEqual([2, ""])
@@ -129,7 +131,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(passes("--help").stdout).toMatch(/^Usage: baton passes/)
   })
 
-  test(promised("pass-over.A12", "tells of a pass that is not there, and exits with 1"), () => {
+  once(promised("pass-over.A12", "tells of a pass that is not there, and exits with 1"), () => {
     const { passes } = setUp()
     for (const action of ["show", "diff", "apply", "reject"]) {
       const refused = passes(action, "pass_20260101102030000_none")
@@ -138,7 +140,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     }
   })
 
-  test(promised("pass-over.B3", "refuses to restore a pass that is not there, and says so"), () => {
+  once(promised("pass-over.B3", "refuses to restore a pass that is not there, and says so"), () => {
     const { passes } = setUp()
     const refused = passes("restore", "pass_20260101102030000_none")
     expect([refused.status, refused.stdout]).toEqual([1, ""])

@@ -9,6 +9,7 @@ import { createPatient } from "../../support/files/doctor-patient.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS, NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const createProject = shareBundle()
@@ -19,6 +20,7 @@ const RECORD = {
 }
 
 describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   const setUp = () => {
     const { project, baton } = createProject(binary)
     const state = (...path: string[]) => join(stateRoot(project), ...path)
@@ -38,7 +40,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     ["passes", "restore", "p1"],
     ["state", "prune"],
   ]
-  test(promised("trust.A1", "commands refuse a state that is not this account's, and leave it where it is"), () => {
+  once(promised("trust.A1", "commands refuse a state that is not this account's, and leave it where it is"), () => {
     const { project, baton, state, put } = setUp()
     put("outbox/1.json", JSON.stringify(RECORD))
     writeFileSync(state(MARK), "0")
@@ -53,7 +55,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(snapshotTree(stateRoot(project))).toEqual(before)
   })
 
-  test(promised("trust.A1", "baton trust state takes back what is there, or the newest that was put aside"), () => {
+  once(promised("trust.A1", "baton trust state takes back what is there, or the newest that was put aside"), () => {
     const { project, baton, state, put, aside } = setUp()
     put("outbox/1.json", JSON.stringify(RECORD))
     put("tasks/a.json", "old")
@@ -75,7 +77,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(baton("outbox").status).toBe(0)
   })
 
-  test(promised("trust.A1", "what is a link, or tracked by git, is not trusted"), () => {
+  once(promised("trust.A1", "what is a link, or tracked by git, is not trusted"), () => {
     const { project, baton, state, put } = setUp()
     put("outbox/1.json", JSON.stringify(RECORD))
     execFileSync("git", ["-C", project, "init", "-q"])
@@ -90,7 +92,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(baton("trust", "state").stderr).toContain("is a link")
   })
 
-  test(promised("trust.A1", "a wrong command line of baton trust is said to be one"), () => {
+  once(promised("trust.A1", "a wrong command line of baton trust is said to be one"), () => {
     const { baton } = setUp()
     expect(baton("trust")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected state") })
     expect(baton("trust", "state", "--from", "state.foreign-none").stderr).toContain("there is no")

@@ -65,8 +65,9 @@ export const createSmallCheckout = (names = { source: "checkout", project: "proj
     write: (path: string, text: string) => put(join(project, path), text),
     read: (path: string) => readFileSync(join(project, path), "utf8"),
     has: (path: string) => existsSync(join(project, path)),
-    /** Runs the checkout's scripts/install with the project and further arguments. */
-    install: (...args: string[]) => runScript([join(source, "scripts", "install"), project, ...args], { cwd: root }),
+    /** Runs the program of the checkout's scripts/install with the project and further arguments. */
+    install: (...args: string[]) =>
+      runScript([process.execPath, join(source, "scripts/lib/install.mjs"), project, ...args], { cwd: root }),
   }
 }
 
