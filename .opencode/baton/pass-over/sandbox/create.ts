@@ -84,13 +84,12 @@ export const fillSandbox = async (
   const settings = repository ? await readSettings(git, repository) : []
   const objects = repository && lentObjects(repository, settings)
   if (objects !== undefined) await borrow(gitFolder, objects)
-  const paths = tree.files.map(({ path }) => path)
-  await addFiles({ git, top, gitFolder, index }, paths)
+  await addFiles({ git, top, gitFolder, index }, tree.files)
   if (isDropped()) return
   await mkdir(sandbox, { recursive: true })
   // Checking out writes into its index.
   const snapshot = join(gitFolder, "snapshot.index")
-  if (paths.length > 0) await copyFile(index, snapshot)
+  if (tree.files.length > 0) await copyFile(index, snapshot)
   const steps = [
     writeTree({ git, top, gitFolder, index: snapshot }),
     checkOut({ git, top: sandbox, gitFolder, index }, tree),

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs"
 import { copyFile, mkdir, readdir, realpath, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { devNull } from "node:os"
 import { dirname, join, resolve } from "node:path"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { findGitFolder, readGitText } from "../../host/git.ts"
 import { isNotFound } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
@@ -113,6 +114,8 @@ const OWN_SETTINGS = {
 export const createGit =
   (run: RunProcess): Git =>
   async (args, { cwd, gitFolder, index, stdin, isDurable = false }) => {
+    // A long list in and the start of a process are two pieces for OpenCode's thread.
+    await nextTurn()
     const outcome = await runGit(run, [...SETTINGS, ...(isDurable ? DURABLE : []), ...args], {
       cwd,
       deadlineMs: GIT_DEADLINE_MS,

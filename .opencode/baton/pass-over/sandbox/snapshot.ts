@@ -1,6 +1,7 @@
 /** Snapshots of folders as git trees: which files there are, their contents, and the changes between two of them. */
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, statfsSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { errorCode, isNotFound } from "../../host/log.ts"
 import { flushFolder } from "../../host/state.ts"
 import { type Git, parseList, renderList } from "./repository.ts"
@@ -73,14 +74,15 @@ export const createWayCheck = (root: string): ((path: string) => boolean) => {
 /** Longest time that OpenCode's event loop is blocked. */
 const SLICE_MS = 4
 
-/** Looks at many items in slices, with pauses for the event loop. */
-const forEachItem = async <T>(items: readonly T[], work: (item: T) => void): Promise<void> => {
-  let over = performance.now() + SLICE_MS
+/** Looks at many items in slices, with pauses for the event loop before and between them. */
+const forEachItem = async <T>(items: Iterable<T>, work: (item: T) => void): Promise<void> => {
+  let over = 0
   for (const item of items) {
+    if (performance.now() >= over) {
+      await nextTurn()
+      over = performance.now() + SLICE_MS
+    }
     work(item)
-    if (performance.now() < over) continue
-    await new Promise((done) => setImmediate(done))
-    over = performance.now() + SLICE_MS
   }
 }
 
@@ -134,9 +136,11 @@ const createLook = (top: string): ((path: string) => Listed) => {
 
 /** The files of a folder, as found before the snapshot of it is taken. */
 export type SeenTree = {
-  readonly files: readonly { readonly path: string; readonly stats: Stats }[]
-  /** Folders of files, and of submodules, which stay empty; with their permissions. */
-  readonly folders: ReadonlyMap<string, number>
+  readonly files: readonly string[]
+  /** Folders of files, and of submodules, which stay empty. */
+  readonly folders: ReadonlySet<string>
+  /** Of files and folders that have others than this process gives to new ones. */
+  readonly permissions: ReadonlyMap<string, number>
   readonly skipped: readonly Skipped[]
 }
 
@@ -182,20 +186,22 @@ const describeOver = (bytes: number): string =>
 /** Lists untracked files, without ignored ones. */
 export const LIST = ["ls-files", "-z", "-o", "--exclude-standard"]
 
-/** The permissions that this process gives a new folder. */
-const given = (): number => 0o777 & ~process.umask()
-
 /** Looks at listed files. Other names are left out and named. @throws RangeError for a tree that is too large */
 export const lookAtTree = async (top: string, paths: readonly string[], room: number): Promise<SeenTree> => {
-  const files: SeenTree["files"][number][] = []
-  const folders = new Map<string, number>()
+  const files: string[] = []
+  const folders = new Set<string>()
+  const permissions = new Map<string, number>()
   const skipped: Skipped[] = []
   const look = createLook(top)
+  const usual = 0o777 & ~process.umask()
   let total = 0
   const addFolder = (path: string): void => {
     if (path === "." || folders.has(path)) return
     addFolder(dirname(path))
-    folders.set(path, (statIfThere(join(top, path))?.mode ?? given()) & 0o777)
+    folders.add(path)
+    const mode = (statIfThere(join(top, path))?.mode ?? usual) & 0o777
+    // Its owner, the child, can work in it in any case.
+    if (mode !== usual) permissions.set(path, mode | 0o700)
   }
   let last = ""
   await forEachItem(paths, (path) => {
@@ -212,10 +218,13 @@ export const lookAtTree = async (top: string, paths: readonly string[], room: nu
     total += found.stats.size
     if (total > Math.min(room, MAX_TREE_BYTES))
       throw new RangeError(`the files that git does not ignore, up to ${path}: ${describeOver(total)}`)
-    files.push({ path, stats: found.stats })
+    files.push(path)
+    const mode = found.stats.mode & 0o777
+    const isUsual = mode === ((mode & OWNER_MAY_EXECUTE) === 0 ? usual & 0o666 : usual)
+    if (!isUsual && !found.stats.isSymbolicLink()) permissions.set(path, mode)
     addFolder(dirname(path))
   })
-  return { files, folders, skipped }
+  return { files, folders, permissions, skipped }
 }
 
 const updateIndex = async (
@@ -241,18 +250,10 @@ export const writeTree = async ({ git, top, gitFolder, index }: SnapshotPlace): 
 export const checkOut = async (place: SnapshotPlace, tree: SeenTree): Promise<void> => {
   const { git, top, gitFolder, index } = place
   await git(["checkout-index", "-a", "-u", "-f", "-q"], { cwd: top, gitFolder, index })
-  const usual = given()
-  await forEachItem(tree.files, ({ path, stats }) => {
-    const permissions = stats.mode & 0o777
-    const isGiven = permissions === ((permissions & OWNER_MAY_EXECUTE) === 0 ? usual & 0o666 : usual)
-    // A file that went away before the snapshot is not here.
-    if (!stats.isSymbolicLink() && !isGiven && statIfThere(join(top, path))?.isFile())
-      chmodSync(join(top, path), permissions)
-  })
-  await forEachItem([...tree.folders], ([path, permissions]) => {
-    mkdirSync(join(top, path), { recursive: true })
-    // Its owner, the child, can work in it in any case.
-    if (permissions !== usual) chmodSync(join(top, path), permissions | 0o700)
+  for (const path of tree.folders) mkdirSync(join(top, path), { recursive: true })
+  await forEachItem(tree.permissions, ([path, permissions]) => {
+    // A file that went away before the snapshot is not here, and a link may stand in its place.
+    if (statIfThere(join(top, path))?.isSymbolicLink() === false) chmodSync(join(top, path), permissions)
   })
 }
 
