@@ -191,5 +191,13 @@ export type WorkContext = Immutable<Infer<Schemas["workContext"]>>
 export type WorkOutput = Immutable<Infer<Schemas["output"]>>
 export type ReturnArguments = Immutable<Infer<Schemas["returnArguments"]>>
 export type Artifact = Immutable<Infer<Schemas["artifact"]>>
-export type FileModification = Extract<Artifact, { type: "file_modification" }>
+export type ArtifactOf<Type extends Artifact["type"]> = Extract<Artifact, { type: Type }>
+export type FileModification = ArtifactOf<"file_modification">
 export type WorkStatus = (typeof WORK_STATUSES)[number]
+
+/** The artifacts of one type; none without an output. */
+export const artifactsOf = <Type extends Artifact["type"]>(
+  output: Pick<WorkOutput, "artifacts"> | null,
+  type: Type,
+): ArtifactOf<Type>[] =>
+  (output?.artifacts ?? []).filter((artifact): artifact is ArtifactOf<Type> => artifact.type === type)

@@ -57,22 +57,13 @@ export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | un
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
-type ToolGuardDeps = {
-  readonly activePasses: Pick<ActivePasses, "covering" | "of">
-  /** Resolves when the files of a pass are ready for its tools. */
-  readonly sandboxReady: Sandboxes["ready"]
-  /** The user's home folder. */
-  readonly home: string
-  readonly log: Pick<Log, "info">
-}
-
 /**
  * Checks each tool call of a session that works on a pass, or below one: refuses it, or moves it to the pass's sandbox.
  *
  * @returns a handler for OpenCode's `tool.execute.before`; it throws an Error for the model when the call is refused
  */
 const createToolGuard =
-  ({ activePasses, sandboxReady, home, log }: ToolGuardDeps) =>
+  ({ activePasses, sandboxReady, home, log }: SessionHooksDeps) =>
   async ({ sessionID, tool, callID }: ToolCall, output: { args: unknown }): Promise<void> => {
     const pass = activePasses.covering(sessionID)
     if (!pass) return
@@ -153,8 +144,12 @@ export const hiddenTools = ({ worksOnPass, hasPasses, limits }: SessionRole): st
   ...(hasPasses ? [] : [APPLY_TOOL, REJECT_TOOL, STATUS_TOOL]),
 ]
 
-type SessionHooksDeps = ToolGuardDeps & {
+type SessionHooksDeps = {
   readonly activePasses: ActivePasses
+  /** Resolves when the files of a pass are ready for its tools. */
+  readonly sandboxReady: Sandboxes["ready"]
+  /** The user's home folder. */
+  readonly home: string
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
   readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">

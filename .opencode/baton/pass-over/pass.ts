@@ -139,21 +139,18 @@ export const createPassRunner = (deps: PassOverDeps) => {
       const isBound = policy.values.sandbox === "os" && canModify && root !== undefined
       const boundary = isBound ? await deps.createBoundary(root) : undefined
       if (boundary?.kind === "refused") return boundaryError(boundary)
-      return { kind: "ready" as const, sandbox, boundary, skipped, ready }
+      return { place: { sandbox, boundary, skipped, ready } }
     }
     const made = await setUp().catch(async (error: unknown) => {
       const cause = describeError(error)
       await fail(passOverError("E011", { message: "The pass could not be begun", cause }))
       throw error
     })
-    if (!("kind" in made)) return fail(made)
+    if ("code" in made) return fail(made)
     return {
       id,
       prepared,
-      sandbox: made.sandbox,
-      boundary: made.boundary,
-      skipped: made.skipped,
-      ready: made.ready,
+      ...made.place,
       setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
       attemptMs,

@@ -69,17 +69,11 @@ const definitionOf = ({ name, description, prompt, permission, model }: AgentInf
 
 /** Reads what every call needs anew. */
 const readInputs = async ({ readPolicy, childSessions, sessions }: PrepareDeps, { sessionID, agent }: PassCall) => {
-  const parentAndPermissions = childSessions.parentAndPermissions(sessionID)
-  const parent = async (id: string): ReturnType<typeof sessions.parent> => {
-    if (id !== sessionID) return sessions.parent(id)
-    const answer = await parentAndPermissions
-    return answer.kind === "failed" ? answer : { kind: "ok", value: answer.value.parentID }
-  }
   const [policyRead, agents, own, chain] = await Promise.all([
     readPolicy(),
     childSessions.agents(),
-    parentAndPermissions,
-    readChain({ messages: sessions.messages, parent }, { agent, session_id: sessionID }),
+    childSessions.parentAndPermissions(sessionID),
+    readChain(sessions, { agent, session_id: sessionID }),
   ])
   return { policyRead, agents, own, chain }
 }

@@ -90,18 +90,18 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
   const define = <Arguments>(
     description: string,
     schema: ZodType<Arguments> & Pick<ZodObject, "shape">,
-    run: (feature: PassOverFeature, args: Arguments, context: ToolContext) => Promise<string>,
+    toolOf: (feature: PassOverFeature) => (args: Arguments, context: ToolContext) => Promise<string>,
   ): ToolDefinition => ({
     description,
     args: schema.shape,
     execute: validated(
       () => schema,
-      async (args, context) => run(await load(), args, context),
+      async (args, context) => toolOf(await load())(args, context),
     ),
   })
   return {
     [PASS_TOOL]: {
-      ...define(PASS_DESCRIPTION, schemas.pass_over, (feature, args, context) => feature.pass(args, context)),
+      ...define(PASS_DESCRIPTION, schemas.pass_over, ({ pass }) => pass),
       args: offeredArguments(z),
     },
     [RETURN_TOOL]: {
@@ -110,15 +110,9 @@ const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition>
       // The pass counts invalid returns, so arguments are checked there.
       execute: async (args, context) => (await load()).return(args, context),
     },
-    [APPLY_TOOL]: define(APPLY_DESCRIPTION, schemas.pass_over_apply, (feature, args, context) =>
-      feature.apply(args, context),
-    ),
-    [REJECT_TOOL]: define(REJECT_DESCRIPTION, schemas.pass_over_reject, (feature, args, context) =>
-      feature.reject(args, context),
-    ),
-    [STATUS_TOOL]: define(STATUS_DESCRIPTION, schemas.pass_over_status, (feature, args, context) =>
-      feature.status(args, context),
-    ),
+    [APPLY_TOOL]: define(APPLY_DESCRIPTION, schemas.pass_over_apply, ({ apply }) => apply),
+    [REJECT_TOOL]: define(REJECT_DESCRIPTION, schemas.pass_over_reject, ({ reject }) => reject),
+    [STATUS_TOOL]: define(STATUS_DESCRIPTION, schemas.pass_over_status, ({ status }) => status),
   }
 }
 

@@ -5,41 +5,11 @@ import { describeError, errorCode, isNotFound, type Log, truncate } from "../../
 import { redact } from "../../host/secrets.ts"
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../host/state-mark.ts"
 import { openOwnToAppend } from "../../host/untrusted.ts"
-import type { PassOverRequest, WorkStatus } from "../contract.ts"
+import type { PassOverRequest } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { PassEvent, PassRecord, PassStateName } from "../store/record.ts"
 
 type EventName = PassEvent["type"] | "sent" | "refused" | "attempt_failed" | "announced" | "released"
-
-/**
- * One line of the audit: the design document's entry, and the fields that make the line readable alone. Times are ISO 8601, UTC.
- */
-export type AuditEntry = {
-  readonly version: 1
-  readonly at: string
-  readonly event: EventName
-  /** State of the pass after the event; `refused` for one that was never made. */
-  readonly state: PassStateName | "refused"
-  readonly pass_over_id: string
-  readonly root_session_id: string
-  readonly originating_session_id: string
-  readonly originating_agent: string
-  readonly subagent: string
-  readonly child_session_id: string | null
-  readonly task_id: string | null
-  readonly reason: string
-  readonly started_at: string
-  readonly completed_at: string | null
-  readonly chain_depth: number
-  readonly policy_name: string
-  readonly attempts: number
-  readonly artifacts_count: number
-  readonly status: WorkStatus | null
-  readonly is_late: boolean
-  /** True when the result was used, in whole or in part. */
-  readonly applied: boolean
-  readonly error: { readonly code: string; readonly message: string } | null
-}
 
 const REASON_CHARACTERS = 500
 /** Patterns of secrets may take the square of a text's length. */
@@ -51,7 +21,7 @@ const shorten = (text: string): string => {
   return line.length > REASON_CHARACTERS ? `${truncate(line, REASON_CHARACTERS)}…` : line
 }
 
-const shortError = (error: PassOverError | null | undefined): AuditEntry["error"] =>
+const shortError = (error: PassOverError | null | undefined): { code: string; message: string } | null =>
   error ? { code: error.code, message: shorten(error.message) } : null
 
 /** The fields of a line that a pass which was never made has, too. */
@@ -69,14 +39,18 @@ export type RefusedPass = Readonly<ReturnType<typeof refusalOf>>
 
 export type AuditEvent = { readonly at: string; readonly event: EventName; readonly error?: PassOverError | undefined }
 
-/** Makes the audit line of an event, from the pass's record after it. */
-export const auditEntry = (record: PassRecord, { at, event, error }: AuditEvent): AuditEntry => {
+/**
+ * Makes the audit line of an event, from the pass's record after it: the design document's entry, and the fields that make the line
+ * readable alone. Times are ISO 8601, UTC.
+ */
+export const auditEntry = (record: PassRecord, { at, event, error }: AuditEvent) => {
   const { request, state, output } = record
   return {
-    version: 1,
+    version: 1 as const,
     at,
     event,
-    state: state.state,
+    /** Of the pass after the event; `refused` for one that was never made. */
+    state: state.state as PassStateName | "refused",
     ...refusalOf(request),
     task_id: request.work_context.task?.id ?? null,
     started_at: request.metadata.created_at,
@@ -87,10 +61,13 @@ export const auditEntry = (record: PassRecord, { at, event, error }: AuditEvent)
     artifacts_count: output?.artifacts.length ?? 0,
     status: output?.status ?? null,
     is_late: "is_late" in state && state.is_late,
+    /** The result was used, in whole or in part. */
     applied: state.state === "applied" || ("applied" in state && state.applied.length > 0),
     error: shortError(error ?? output?.error),
   }
 }
+
+export type AuditEntry = Readonly<ReturnType<typeof auditEntry>>
 
 export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: string): AuditEntry => ({
   version: 1,
@@ -174,22 +151,6 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
     }
   }
 
-  /** Synchronous, so that lines are in the order of the changes. */
-  const write = (entry: AuditEntry): boolean => {
-    const month = entry.at.slice(0, 7)
-    const name = `session-${entry.root_session_id}-passes.jsonl`
-    try {
-      if (!AUDIT_MONTH.test(month) || !AUDIT_FILE.test(name)) throw new Error(`no name for a file: ${month}/${name}`)
-      ensure(month)
-      appendLine(join(folder, month, name), JSON.stringify(entry))
-      return true
-    } catch (error) {
-      const { pass_over_id: passID, event } = entry
-      log.warn("the audit could not be written", { passID, event, error: describeError(error) })
-      return false
-    }
-  }
-
   const pruneMonth = async (month: string, before: number): Promise<void> => {
     const names = await readdir(join(folder, month))
     for (const name of names.filter((each) => AUDIT_FILE.test(each))) {
@@ -202,8 +163,25 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
   }
 
   return {
-    /** @returns whether the line is in the file; it survives any kind of end of this process */
-    append: async (entry: AuditEntry): Promise<boolean> => write(entry),
+    /**
+     * Waits for nothing, so that lines are in the order of the changes.
+     *
+     * @returns whether the line is in the file; it survives any kind of end of this process
+     */
+    append: async (entry: AuditEntry): Promise<boolean> => {
+      const month = entry.at.slice(0, 7)
+      const name = `session-${entry.root_session_id}-passes.jsonl`
+      try {
+        if (!AUDIT_MONTH.test(month) || !AUDIT_FILE.test(name)) throw new Error(`no name for a file: ${month}/${name}`)
+        ensure(month)
+        appendLine(join(folder, month, name), JSON.stringify(entry))
+        return true
+      } catch (error) {
+        const { pass_over_id: passID, event } = entry
+        log.warn("the audit could not be written", { passID, event, error: describeError(error) })
+        return false
+      }
+    },
     /** Removes files whose newest line is older than this. @param now epoch ms */
     prune: async (retentionDays: number, now: number): Promise<void> => {
       try {

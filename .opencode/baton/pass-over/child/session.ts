@@ -31,7 +31,7 @@ type RetryDeps<Outcome> = {
   readonly attempt: (number: number) => Promise<Outcome>
   readonly isRecoverable: (outcome: Outcome) => boolean
   /** Called before the wait, so that every failure is recorded. */
-  readonly onFailure?: (outcome: Outcome, about: { attempt: number; delayMs: number }) => Promise<void>
+  readonly onFailure: (outcome: Outcome) => Promise<void>
   readonly signal: AbortSignal
   readonly random?: () => number
 }
@@ -51,7 +51,7 @@ export const runWithRetry = async <Outcome>(
     const outcome = await attempt(number)
     const delayMs = delays[number - 1]
     if (delayMs === undefined || signal.aborted || !isRecoverable(outcome)) return { outcome, attempts: number }
-    await onFailure?.(outcome, { attempt: number, delayMs })
+    await onFailure(outcome)
     await withDeadline(firstOf([], signal), delayMs)
   }
 }

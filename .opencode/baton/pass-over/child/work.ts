@@ -2,7 +2,7 @@ import type { ChildSessions } from "../../host/child-sessions.ts"
 import { describeError, type Log, truncate } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
-import type { Artifact } from "../contract.ts"
+import { artifactsOf, type FileModification } from "../contract.ts"
 import { reasonForName } from "../result/approval.ts"
 import {
   buildWorkOutput,
@@ -135,14 +135,14 @@ export const createChildWork = (deps: PassWorkDeps) => {
   const autoApply = async (pass: ActivePass, record: PassRecord): Promise<PassRecord> => {
     const { originatorRules } = pass.prepared
     const undecided = "undecided" in record.state ? record.state.undecided : []
-    const isWanted = (artifact: Artifact): boolean => {
-      if (artifact.type !== "file_modification" || !undecided.includes(artifact.path)) return false
-      const written = [artifact.path, artifact.previous_path ?? artifact.path]
+    const isWanted = (file: FileModification): boolean => {
+      const written = [file.path, file.previous_path ?? file.path]
       const isAllowed = written.every((path) => evaluate(originatorRules, "edit", path) === "allow")
-      return isAllowed && reasonForName(artifact) === undefined
+      return undecided.includes(file.path) && isAllowed && reasonForName(file) === undefined
     }
-    const wanted = (record.output?.artifacts ?? []).filter(isWanted)
-    const paths = wanted.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
+    const paths = artifactsOf(record.output, "file_modification")
+      .filter(isWanted)
+      .map(({ path }) => path)
     if (paths.length === 0) return record
     const options = { merge: true, allOrNothing: false, by: "policy" } as const
     const applied = await sandboxes.apply(pass.id, paths, options)
@@ -158,20 +158,8 @@ export const createChildWork = (deps: PassWorkDeps) => {
     const written = sandbox ? writtenPaths(messages).map((path) => toProjectPath(path, sandbox)) : []
     const toolPaths = new Set(written.filter((path) => path !== undefined))
     const changes = await sandboxes.collect(pass.id, toolPaths)
-    const output = buildWorkOutput({
-      request,
-      childSessionID: pass.childSessionID,
-      attempts,
-      end,
-      cancelReason: pass.cancelReason,
-      returned: pass.returned,
-      setUpError: pass.setUpError,
-      returnError: pass.returnError,
-      messages,
-      changes,
-      sandbox: sandbox?.root,
-      completedAt: now().toISOString(),
-    })
+    const found = { request, attempts, end, messages, changes, sandbox: sandbox?.root }
+    const output = buildWorkOutput({ ...pass, ...found, completedAt: now().toISOString() })
     const paths = changedPaths(output)
     if (pass.cancelReason === "cancelled") {
       // Refused when the canceller has recorded it already.

@@ -24,43 +24,6 @@ export const renderChain = (stack: readonly ChainLink[], subagent: string): stri
 export const unreadableChain = (cause: string): PassOverError =>
   passOverError("E020", { message: "The chain of sessions above this one could not be read", cause })
 
-const findUnknownAgent = ({ subagent, knownAgents }: ChainQuestion): PassOverError | undefined => {
-  if (knownAgents.includes(subagent)) return undefined
-  const nearest = nearestNames(subagent, knownAgents)
-  return passOverError("E001", {
-    message: `There is no subagent ${JSON.stringify(subagent)}`,
-    cause: nearest.length === 0 ? "This project has no subagents" : `The nearest names are ${nearest.join(", ")}`,
-  })
-}
-
-const checkAccepts = ({ subagent, canReceivePasses }: ChainQuestion): PassOverError | undefined =>
-  canReceivePasses
-    ? undefined
-    : passOverError("E001", {
-        message: `${subagent} receives no passes`,
-        cause: "can_receive_passes is false for it",
-        nextStep: "Choose another subagent, or do the work yourself.",
-      })
-
-const findCycle = ({ stack, subagent }: ChainQuestion): PassOverError | undefined => {
-  const at = stack.findIndex(({ agent }) => agent === subagent)
-  if (at < 0) return undefined
-  const cause = renderChain(stack, subagent)
-  if (at === stack.length - 1) {
-    const nextStep = "You are this agent: do the work yourself."
-    return passOverError("E003", { message: `${subagent} would pass work to itself`, cause, nextStep })
-  }
-  return passOverError("E003", { message: `${subagent} is at work in this chain and waits for its result`, cause })
-}
-
-const findDepth = ({ stack, subagent, maxDepth }: ChainQuestion): PassOverError | undefined =>
-  stack.length <= maxDepth
-    ? undefined
-    : passOverError("E002", {
-        message: `This would be delegation ${stack.length}; ${maxDepth} are allowed`,
-        cause: renderChain(stack, subagent),
-      })
-
 /** The error for one more pass of a root session and all sessions below it. */
 export const passLimitError = (passes: number, maxPasses: number): PassOverError =>
   passOverError("E004", {
@@ -72,10 +35,33 @@ export const passLimitError = (passes: number, maxPasses: number): PassOverError
  * Checks that the chain allows a pass: the subagent exists, is not on the active stack, and the depth is not used up. Depth counts
  * delegations, up to and including the maximum; a return removes its agent from the stack.
  */
-export const checkChain = (question: ChainQuestion): PassOverError | undefined =>
-  question.stack.length === 0
-    ? unreadableChain("No session was found")
-    : (findUnknownAgent(question) ?? checkAccepts(question) ?? findCycle(question) ?? findDepth(question))
+export const checkChain = (question: ChainQuestion): PassOverError | undefined => {
+  const { stack, subagent, knownAgents, canReceivePasses, maxDepth } = question
+  const cause = renderChain(stack, subagent)
+  if (!knownAgents.includes(subagent)) {
+    const nearest = nearestNames(subagent, knownAgents)
+    return passOverError("E001", {
+      message: `There is no subagent ${JSON.stringify(subagent)}`,
+      cause: nearest.length === 0 ? "This project has no subagents" : `The nearest names are ${nearest.join(", ")}`,
+    })
+  }
+  if (!canReceivePasses) {
+    return passOverError("E001", {
+      message: `${subagent} receives no passes`,
+      cause: "can_receive_passes is false for it",
+      nextStep: "Choose another subagent, or do the work yourself.",
+    })
+  }
+  if (stack.at(-1)?.agent === subagent) {
+    const nextStep = "You are this agent: do the work yourself."
+    return passOverError("E003", { message: `${subagent} would pass work to itself`, cause, nextStep })
+  }
+  if (stack.some(({ agent }) => agent === subagent))
+    return passOverError("E003", { message: `${subagent} is at work in this chain and waits for its result`, cause })
+  if (stack.length <= maxDepth) return undefined
+  const message = `This would be delegation ${stack.length}; ${maxDepth} are allowed`
+  return passOverError("E002", { message, cause })
+}
 
 /** Deeper than any policy allows; bounds damaged data. */
 const MAX_LEVELS = 64

@@ -3,7 +3,7 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { describeError, type Log } from "../../host/log.ts"
-import { evaluate, type PermissionRule } from "../../host/permissions.ts"
+import { evaluate } from "../../host/permissions.ts"
 import type { Requests } from "../../host/requests.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
 import type { FileModification } from "../contract.ts"
@@ -54,44 +54,36 @@ const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext
   }
 }
 
-type MayWrite = { readonly kind: "granted" } | { readonly kind: "refused"; readonly reason: string }
+type MayWrite = Exclude<Asked, { kind: "unsupported" }>
 
 type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions"> }
 
-const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours allows it"
+const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours that it tells of allows it"
 
 /** Checks whether an agent may write files in a session. @param patterns paths relative to the worktree */
-export const createEditPermission = ({ childSessions }: EditPermissionDeps) => {
-  const readRules = async (
-    sessionID: string,
-    agent: string,
-  ): Promise<{ readonly value: readonly PermissionRule[] } | { readonly reason: string }> => {
-    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.parentAndPermissions(sessionID)])
-    if (agents.kind === "failed") return { reason: agents.reason }
-    if (own.kind === "failed") return { reason: own.reason }
-    const ofAgent = agents.value.find(({ name }) => name === agent)?.permission ?? []
-    return { value: [...ofAgent, ...own.value.permission] }
-  }
-
-  return async (
+export const createEditPermission =
+  ({ childSessions }: EditPermissionDeps) =>
+  async (
     patterns: readonly string[],
     passID: string,
     { sessionID, agent, ask }: Pick<ToolContext, "sessionID" | "agent" | "ask">,
   ): Promise<MayWrite> => {
-    const rules = await readRules(sessionID, agent)
-    const actions = "reason" in rules ? undefined : patterns.map((path) => evaluate(rules.value, "edit", path))
+    const [agents, own] = await Promise.all([childSessions.agents(), childSessions.parentAndPermissions(sessionID)])
+    const rules =
+      agents.kind === "ok" && own.kind === "ok"
+        ? [...(agents.value.find(({ name }) => name === agent)?.permission ?? []), ...own.value.permission]
+        : undefined
+    const actions = rules && patterns.map((path) => evaluate(rules, "edit", path))
     // OpenCode puts the answer "always" behind every rule, also behind the denial of files that run.
     if (patterns.some(isRun) && (actions?.includes("deny") ?? true))
       return { kind: "refused", reason: "a rule denies it" }
     const question = { permission: "edit", patterns: [...patterns], always: ["*"], metadata: { pass_over_id: passID } }
     const asked = await askUser(ask, question)
     if (asked.kind !== "unsupported") return asked
-    if ("reason" in rules) return { kind: "refused", reason: rules.reason }
     // The user cannot be asked, so the rules alone decide.
     const isAllowed = actions?.every((action) => action === "allow")
     return isAllowed ? { kind: "granted" } : { kind: "refused", reason: NOT_WITHOUT_RULE }
   }
-}
 
 export type EditPermission = ReturnType<typeof createEditPermission>
 

@@ -1,5 +1,6 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Log } from "../../host/log.ts"
+import { artifactsOf, type FileModification } from "../contract.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "../errors.ts"
 import { renderPolicy } from "../policy/resolve.ts"
 import { type FileResult, isApplied } from "../sandbox/apply.ts"
@@ -9,8 +10,7 @@ import type { Passes } from "../store/passes.ts"
 import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
-import type { Approval, EditPermission } from "./approval.ts"
-import { reasonForName } from "./approval.ts"
+import { type Approval, type EditPermission, reasonForName } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 
 type DecideDeps = {
@@ -40,23 +40,16 @@ const wrongState = (record: PassRecord): PassOverError =>
 const refusedByFiles = (passID: string, { reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E024", { message: `Nothing was done with the files of ${passID}`, cause, nextStep })
 
-/** The old paths of the renamed files among these. */
-const previousPaths = ({ output }: PassRecord, paths: readonly string[]): string[] =>
-  (output?.artifacts ?? []).flatMap((artifact) =>
-    artifact.type === "file_modification" && artifact.previous_path !== undefined && paths.includes(artifact.path)
-      ? [artifact.previous_path]
-      : [],
-  )
+const filesAmong = ({ output }: PassRecord, paths: readonly string[]): FileModification[] =>
+  artifactsOf(output, "file_modification").filter(({ path }) => paths.includes(path))
 
 type Unnamed = { readonly path: string; readonly reason: string }
 
 /** The files among these that are applied only when `artifacts` names them. */
-const filesToName = ({ output }: PassRecord, paths: readonly string[]): Unnamed[] =>
-  (output?.artifacts ?? []).flatMap((artifact) => {
-    const reason = artifact.type === "file_modification" ? reasonForName(artifact) : undefined
-    return artifact.type === "file_modification" && reason !== undefined && paths.includes(artifact.path)
-      ? [{ path: artifact.path, reason }]
-      : []
+const filesToName = (record: PassRecord, paths: readonly string[]): Unnamed[] =>
+  filesAmong(record, paths).flatMap((file) => {
+    const reason = reasonForName(file)
+    return reason === undefined ? [] : [{ path: file.path, reason }]
   })
 
 const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
@@ -133,7 +126,8 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     const rest = renderUnnamed(passID, unnamed)
     if (paths.length === 0) return [`${passID}: nothing was applied.`, ...rest].join("\n")
     // An agent that may not write these files must not have a pass write them.
-    const asked = await mayWrite([...paths, ...previousPaths(held.record, paths)], passID, context)
+    const previous = filesAmong(held.record, paths).flatMap(({ previous_path }) => previous_path ?? [])
+    const asked = await mayWrite([...paths, ...previous], passID, context)
     if (asked.kind === "refused") {
       log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
       return `Nothing was applied: writing ${paths.join(", ")} is not permitted here (${asked.reason}). The files stay pending.`

@@ -1,5 +1,5 @@
 import { truncate } from "../../host/log.ts"
-import type { Artifact, FileModification, WorkOutput } from "../contract.ts"
+import { type ArtifactOf, artifactsOf, type FileModification, type WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
 import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
 import { isApproved, reasonForName } from "./approval.ts"
@@ -13,12 +13,6 @@ const WHOLE: typeof SHORT = {
 }
 const OBJECTIVE_CHARACTERS = 80
 
-const ofType = <Type extends Artifact["type"]>(
-  artifacts: readonly Artifact[],
-  type: Type,
-): Extract<Artifact, { type: Type }>[] =>
-  artifacts.filter((artifact): artifact is Extract<Artifact, { type: Type }> => artifact.type === type)
-
 const listed = (title: string, lines: readonly string[], max: number): string[] => {
   if (lines.length === 0) return []
   const more = lines.length > max ? [`- and ${lines.length - max} more: pass_over_status shows them`] : []
@@ -26,7 +20,7 @@ const listed = (title: string, lines: readonly string[], max: number): string[] 
 }
 
 /** Renders a finding: `error src/a.ts:10-12: message → fix`. */
-export const renderFinding = (finding: Omit<Extract<Artifact, { type: "finding" }>, "type">): string => {
+export const renderFinding = (finding: Omit<ArtifactOf<"finding">, "type">): string => {
   const { severity, message, path, line, end_line, fix } = finding
   const place =
     path === undefined ? "" : ` ${path}${line === undefined ? "" : `:${line}`}${end_line ? `-${end_line}` : ""}`
@@ -68,7 +62,7 @@ const renderLeftOut = ({ left_out, pass_over_id: id }: WorkOutput, max: number):
 }
 
 const renderFiles = (output: WorkOutput, state: PassState, max: number): string[] => {
-  const files = ofType(output.artifacts, "file_modification")
+  const files = artifactsOf(output, "file_modification")
   if (files.length === 0) return ["", "Changed files: none"]
   const id = JSON.stringify({ pass_over_id: output.pass_over_id })
   const isUndecided = "undecided" in state && state.undecided.length > 0
@@ -104,16 +98,16 @@ export const renderResult = (
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
     ...(error === null ? [] : ["", renderError(error)]),
     ...(summary.text === "" ? [] : ["", truncate(summary.text, max.summaryCharacters)]),
-    ...listed("Findings", ofType(output.artifacts, "finding").map(renderFinding), max.items),
+    ...listed("Findings", artifactsOf(output, "finding").map(renderFinding), max.items),
     ...listed(
       "Decisions",
-      ofType(output.artifacts, "decision").map(({ question, answer }) => `${question} → ${answer}`),
+      artifactsOf(output, "decision").map(({ question, answer }) => `${question} → ${answer}`),
       max.items,
     ),
     ...listed("Recommendations", summary.recommendations, max.items),
     ...listed(
       "Messages",
-      ofType(output.artifacts, "message").map(({ text }) => text),
+      artifactsOf(output, "message").map(({ text }) => text),
       max.items,
     ),
     ...renderFiles(output, state, max.files),

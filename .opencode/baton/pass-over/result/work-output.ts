@@ -8,7 +8,8 @@ import { type ActivePass, hasReturned } from "../child/active-passes.ts"
 import { readToolResult } from "../child/context.ts"
 import type { ChildEnd } from "../child/session.ts"
 import {
-  type Artifact,
+  type ArtifactOf,
+  artifactsOf,
   contractSchemas,
   type PassOverRequest,
   type ReturnArguments,
@@ -24,7 +25,7 @@ const OUTPUT_CHARACTERS = 2_000
 const PROSE_CHARACTERS = 8_000
 const MAX_RESULTS = 100
 
-type ToolResult = Extract<Artifact, { type: "tool_result" }>
+type ToolResult = ArtifactOf<"tool_result">
 
 const toolParts = (messages: readonly StoredMessage[]): ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part) => part.type === "tool"))
@@ -173,17 +174,14 @@ export const CHILD_MESSAGES = 200
 /** The reason why this program stopped the child. */
 export type CancelReason = "max_time" | "cancelled"
 
-export type Collected = {
+/** `returned`: with paths of the worktree. */
+export type Collected = Pick<
+  ActivePass,
+  "childSessionID" | "cancelReason" | "returned" | "returnError" | "setUpError"
+> & {
   readonly request: PassOverRequest
-  readonly childSessionID: string | null
   readonly attempts: number
   readonly end: ChildEnd
-  readonly cancelReason: CancelReason | undefined
-  /** The child's return, with paths of the worktree. */
-  readonly returned: ReturnArguments | undefined
-  /** The error of setting up the child's files. */
-  readonly setUpError: PassOverError | undefined
-  readonly returnError: PassOverError | undefined
   readonly messages: readonly StoredMessage[]
   /** The file changes, or the reason why they are unknown. */
   readonly changes: Changes | Refusal
@@ -225,8 +223,8 @@ const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
     : { status: "aborted", error: null }
 }
 
-export const changedPaths = ({ artifacts }: WorkOutput): string[] =>
-  artifacts.flatMap((artifact) => (artifact.type === "file_modification" ? [artifact.path] : []))
+export const changedPaths = (output: WorkOutput): string[] =>
+  artifactsOf(output, "file_modification").map(({ path }) => path)
 
 /**
  * Builds the output of a pass from the child's return, else from its transcript; files and tool results as recorded by program.
