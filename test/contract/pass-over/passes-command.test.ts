@@ -131,19 +131,12 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(passes("--help").stdout).toMatch(/^Usage: baton passes/)
   })
 
-  once(promised("pass-over.A12", "tells of a pass that is not there, and exits with 1"), () => {
+  once(promised(["pass-over.A12", "pass-over.B3"], "tells of a pass that is not there, and exits with 1"), () => {
     const { passes } = setUp()
-    for (const action of ["show", "diff", "apply", "reject"]) {
+    for (const action of ["show", "diff", "apply", "reject", "restore"]) {
       const refused = passes(action, "pass_20260101102030000_none")
       expect([refused.status, refused.stdout]).toEqual([1, ""])
-      expect(refused.stderr).toMatch(/^passes: There is no pass pass_20260101102030000_none here/)
+      expect(refused.stderr).toMatch(/^passes: .*pass_20260101102030000_none/)
     }
-  })
-
-  once(promised("pass-over.B3", "refuses to restore a pass that is not there, and says so"), () => {
-    const { passes } = setUp()
-    const refused = passes("restore", "pass_20260101102030000_none")
-    expect([refused.status, refused.stdout]).toEqual([1, ""])
-    expect(refused.stderr).toMatch(/^passes: .*pass_20260101102030000_none/)
   })
 })

@@ -50,6 +50,7 @@ describe("a person in the shell", () => {
     writeFileSync(join(root, "a.txt"), "mine\n")
     const refused = await person.apply(id, ALL)
     expect([refused.isDone, readIn(root, "a.txt")]).toEqual([false, "mine\n"])
+    expect(refused.text).toContain("E022 APPLY_CONFLICT")
     expect((await person.reject(id, ALL)).isDone).toBe(true)
     expect([readIn(root, "a.txt"), stateOf()]).toEqual(["mine\n", "applied"])
     expect((await person.apply(id, ALL)).text).toContain("no files that wait")

@@ -14,16 +14,6 @@ const CAN_MODIFY = { canModify: true }
 const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", idOf("p1"), ...path)
 
 describe("the sandbox of a pass is made while its child is asked for its first step", () => {
-  test(promised("pass-over.B2", "a tool that is let in finds all of it"), async () => {
-    const { root, passes } = createPassProject()
-    const made = succeed(await passes.create("p1", CAN_MODIFY))
-    expect(await passes.ready("p1")).toBeUndefined()
-    expect(await made.ready).toBeUndefined()
-    for (const path of ["a.txt", "src/b.txt", ".git/HEAD"])
-      expect(existsSync(join(made.sandbox ?? "", path))).toBe(true)
-    expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
-  })
-
   test.each([
     ["at once", false],
     ["when it was made to its end", true],

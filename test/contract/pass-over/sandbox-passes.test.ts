@@ -205,23 +205,6 @@ describe("what a pass changed", () => {
     expect(summary(succeed(await passes.collect("p1")))).toEqual({ ".gitignore": "modified", "a.txt": "modified" })
   })
 
-  test("has line ends as they are on the disk, whatever git makes of them", async () => {
-    const { root, begin, passes } = createPassProject({
-      files: { ".gitattributes": "* text=auto eol=crlf\n", "w.txt": "one\n" },
-    })
-    removeIn(root, "w.txt")
-    gitIn(root, "checkout", "w.txt")
-    expect(readIn(root, "w.txt")).toBe("one\r\n")
-    utimesSync(join(root, "w.txt"), new Date(1e12), new Date(1e12))
-    gitIn(root, "update-index", "--refresh")
-    const { sandbox } = await begin("p1")
-    writeFiles(sandbox, { "w.txt": "one\r\ntwo\r\n" })
-    writeFiles(root, { "w.txt": "zero\r\none\r\n" })
-    const { modifications } = succeed(await passes.collect("p1"))
-    expect(storedText(root, "p1", modifications[0]?.old_hash)).toBe("one\r\n")
-    expect(modifications.map(({ path, change }) => [path, change])).toEqual([["w.txt", "modified"]])
-  })
-
   test("works in a child that tampered with its own repository", async () => {
     const { passes, sandbox } = await beginPass()
     removeIn(sandbox, ".git")
@@ -290,19 +273,6 @@ describe("what is held", () => {
     expect(await passes.pending()).toEqual([])
   })
 
-  test("puts files in place of folders and folders in place of files, and removes what became empty", async () => {
-    const { root, passes, sandbox } = await beginPass({ files: { "d/x": "x", file: "f", "deep/er/y": "y", k: "k" } })
-    removeIn(sandbox, "d")
-    writeFiles(sandbox, { d: "now a file" })
-    removeIn(sandbox, "file")
-    writeFiles(sandbox, { "file/inner": "now a folder" })
-    removeIn(sandbox, "deep")
-    succeed(await passes.collect("p1"))
-    expect(succeed(await passes.apply("p1")).complete).toBe(true)
-    expect([readIn(root, "d"), readIn(root, "file/inner")]).toEqual(["now a file", "now a folder"])
-    expect(existsSync(join(root, "deep"))).toBe(false)
-  })
-
   test(
     promised("pass-over.B2", "never writes through a link, over a folder, or over what somebody else made"),
     async () => {
@@ -330,18 +300,6 @@ describe("what is held", () => {
     succeed(await passes.autoApply("p1"))
     expect(lstatSync(join(root, "a.txt")).mode & 0o777).toBe(0o600)
     expect(lstatSync(join(root, "new.sh")).mode & 0o777).toBe(0o777 & ~process.umask())
-  })
-
-  test(promised("pass-over.B2", "stays in the worktree with auto_apply, apart from what conflicts"), async () => {
-    const { root, passes, sandbox } = await beginPass()
-    writeFiles(sandbox, { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n" })
-    writeFiles(root, { "a.txt": "ONE\ntwo\nthree\n", "src/b.txt": "user\n" })
-    const kept = succeed(await passes.autoApply("p1"))
-    expect(kept.files.map(({ path, outcome }) => [path, outcome])).toEqual([
-      ["a.txt", "merged"],
-      ["src/b.txt", "conflict"],
-    ])
-    expect([readIn(root, "a.txt"), kept.held]).toEqual(["ONE\ntwo\nTHREE\n", 1])
   })
 })
 

@@ -248,25 +248,31 @@ describe("the files of a sandbox", () => {
   test(
     promised("pass-over.B1", "change between file, folder and link, and back, and those of the project too"),
     async () => {
-      const { root, begin, passes } = createPassProject({ files: { "d/x": "x", file: "f", "l/y": "y" } })
+      const { root, begin, passes } = createPassProject({
+        files: { "d/x": "x", "e/x": "x", "empty/er/x": "x", file: "f", "l/y": "y" },
+      })
       const { sandbox } = await begin("p1")
       removeIn(sandbox, "d")
       symlinkSync("file", join(sandbox, "d"))
-      removeIn(sandbox, "file")
-      writeFiles(sandbox, { "file/inner": "i" })
+      for (const path of ["e", "empty", "file"]) removeIn(sandbox, path)
+      writeFiles(sandbox, { e: "now a file", "file/inner": "i" })
       removeIn(sandbox, "l")
       symlinkSync("file", join(sandbox, "l"))
       const { modifications } = succeed(await passes.collect("p1"))
       expect(modifications.map(({ path, change, new_mode }) => [path, change, new_mode])).toEqual([
         ["d", "added", "120000"],
         ["d/x", "deleted", null],
+        ["e", "added", "100644"],
+        ["e/x", "deleted", null],
+        ["empty/er/x", "deleted", null],
         ["file", "deleted", null],
         ["file/inner", "added", "100644"],
         ["l", "added", "120000"],
         ["l/y", "deleted", null],
       ])
       expect(succeed(await passes.apply("p1")).complete).toBe(true)
-      expect([readIn(root, "file/inner"), lstatSync(join(root, "d")).isSymbolicLink()]).toEqual(["i", true])
+      expect([readIn(root, "e"), readIn(root, "file/inner")]).toEqual(["now a file", "i"])
+      expect([lstatSync(join(root, "d")).isSymbolicLink(), existsSync(join(root, "empty"))]).toEqual([true, false])
     },
   )
 

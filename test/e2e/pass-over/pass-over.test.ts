@@ -133,23 +133,6 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(answer).toContain("They are in the worktree (applied)")
   })
 
-  once(promised("pass-over.B2", "a file that changed meanwhile is refused, and nothing is applied"), async () => {
-    const task = await openSharedPasses(binary, {
-      root: [
-        passOver({ subagent: "coder", objective: "CODE-IT" }),
-        bash("echo mine > src/a.ts"),
-        decide("pass_over_apply"),
-        DONE,
-      ],
-      agents: { "CODE-IT": [...CODE, write("src/c.ts", "c\n"), returns(), DONE] },
-    })
-    const answer = await goThrough(task)
-    expect(answer).toContain("E022 APPLY_CONFLICT")
-    expect(answer).toContain("src/a.ts: conflict")
-    expect(task.project.read("src/a.ts")).toBe("mine\n")
-    expect(sources(task.project)).toEqual(["a.ts"])
-  })
-
   test(promised("pass-over.C3", "a reader cannot write: by tool, by shell, or by an agent of its own"), async () => {
     const task = await openSharedPasses(binary, {
       root: [passOver({ subagent: "coder", objective: "READ-IT" }), DONE],

@@ -7,7 +7,6 @@ import {
   checkChain,
   readChain,
   renderChain,
-  unreadableChain,
 } from "../../../.opencode/baton/pass-over/policy/chain.ts"
 import { nearestNames } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
@@ -38,20 +37,15 @@ describe("the chain", () => {
     ["ping-pong while the first waits", "E003", chain("alice", "audit"), "alice"],
     ["a cycle over three", "E003", chain("alice", "audit", "scout"), "audit"],
     ["an unknown subagent", "E001", chain("alice"), "auditor"],
-    ["a chain in which nobody was found", "E020", chain(), "audit"],
   ])(promised("pass-over.D1", "%s is refused with %s and the chain"), (_what, code, stack, subagent) => {
     const error = judge(stack, subagent)
     expect(codeOf(error)).toBe(code)
     if (["E002", "E003"].includes(code)) expect(error?.cause).toBe(renderChain(stack, subagent))
   })
 
-  test(
-    promised("pass-over.D1", "an agent that receives no passes gets none, and a chain that is unreadable none"),
-    () => {
-      expect(codeOf(judge(chain("alice"), "audit", { canReceivePasses: false }))).toBe("E001")
-      expect(unreadableChain("404")).toMatchObject({ code: "E020", cause: "404" })
-    },
-  )
+  test(promised("pass-over.D1", "an agent that receives no passes gets none"), () => {
+    expect(codeOf(judge(chain("alice"), "audit", { canReceivePasses: false }))).toBe("E001")
+  })
 
   test(
     promised("pass-over.D1", "whatever is asked, an allowed pass makes a chain without repeats within the depth"),
@@ -66,19 +60,6 @@ describe("the chain", () => {
       )
     },
   )
-
-  test(promised("pass-over.D1", "passing on and on ends, whoever is passed to"), () => {
-    fc.assert(
-      fc.property(fc.infiniteStream(fc.constantFrom(...AGENTS)), (wanted) => {
-        let stack = chain("alice")
-        for (let tries = 0; tries < 30; tries++) {
-          const subagent = wanted.next().value ?? "audit"
-          if (!judge(stack, subagent)) stack = [...stack, { agent: subagent, session_id: `ses_${stack.length + 1}` }]
-        }
-        expect(stack.length).toBeLessThanOrEqual(4)
-      }),
-    )
-  })
 })
 
 describe("an unknown name", () => {
@@ -92,10 +73,9 @@ describe("an unknown name", () => {
     expect(judge(chain("alice"), name)).toMatchObject({ cause: expect.stringContaining(nearest) })
   })
 
-  test(promised("pass-over.D1", "has no neighbours where there are none, and a long one costs little"), () => {
+  test(promised("pass-over.D1", "has no neighbours where there are none"), () => {
     const error = { code: "E001", cause: "This project has no subagents" }
     expect(judge(chain("alice"), "x", { knownAgents: [] })).toMatchObject(error)
-    expect(nearestNames("x".repeat(1_000_000), AGENTS)).toHaveLength(3)
   })
 })
 

@@ -255,8 +255,7 @@ describe("the attempts", () => {
   afterEach(() => void vi.useRealTimers())
 
   /** Outcomes in order; the last one repeats. */
-  const setUp = (...outcomes: string[]) => {
-    const abort = new AbortController()
+  const setUp = (outcomes: readonly string[], abort = new AbortController()) => {
     const attempts: number[] = []
     const failures: string[] = []
     const running = runWithRetry<string>({
@@ -266,35 +265,27 @@ describe("the attempts", () => {
         return outcomes[number - 1] ?? outcomes.at(-1) ?? ""
       },
       isRecoverable: (outcome) => outcome.startsWith("crash"),
-      onFailure: async (outcome, { attempt, delayMs }) => void failures.push(`${attempt} ${outcome} ${delayMs}`),
+      onFailure: async (outcome) => void failures.push(outcome),
       signal: abort.signal,
       random: () => 0.5,
     })
     return { abort, attempts, failures, running }
   }
 
-  test(promised("pass-over.E2", "end with the first that ends well"), async () => {
-    const { running, failures } = setUp("crash 1", "crash 2", "done")
+  test.each([
+    ["the first that ends well", ["crash 1", "crash 2", "done"], 3],
+    ["the last failure when there are no more", ["crash", "crash", "crash", "crash"], 4],
+    ["what no other attempt can help", ["refused"], 1],
+  ])(promised("pass-over.E2", "end with %s"), async (_what, outcomes, attempts) => {
+    const { running, failures } = setUp(outcomes)
     await vi.runAllTimersAsync()
-    expect(await running).toEqual({ outcome: "done", attempts: 3 })
-    expect(failures).toEqual(["1 crash 1 1000", "2 crash 2 2000"])
-  })
-
-  test(promised("pass-over.E2", "end with the last failure when there are no more"), async () => {
-    const { running, attempts, failures } = setUp("crash")
-    await vi.runAllTimersAsync()
-    expect(await running).toEqual({ outcome: "crash", attempts: 4 })
-    expect([attempts.length, failures.length]).toEqual([4, 3])
-  })
-
-  test(promised("pass-over.E2", "are not repeated for what no other attempt can help"), async () => {
-    const { running } = setUp("refused")
-    expect(await running).toEqual({ outcome: "refused", attempts: 1 })
+    expect(await running).toEqual({ outcome: outcomes.at(-1), attempts })
+    expect(failures).toEqual(outcomes.slice(0, -1))
     expect(vi.getTimerCount()).toBe(0)
   })
 
   test(promised("pass-over.E2", "wait their time and end at once with the abort, leaving no timer"), async () => {
-    const { running, abort, attempts } = setUp("crash")
+    const { running, abort, attempts } = setUp(["crash"])
     await vi.advanceTimersByTimeAsync(999)
     expect(attempts).toEqual([1])
     await vi.advanceTimersByTimeAsync(1)
@@ -305,12 +296,9 @@ describe("the attempts", () => {
   })
 
   test(promised("pass-over.E2", "are none when it is aborted before the first"), async () => {
-    const running = runWithRetry<string>({
-      policy: POLICY,
-      attempt: async () => "done",
-      isRecoverable: () => true,
-      signal: AbortSignal.abort(),
-    })
+    const abort = new AbortController()
+    abort.abort()
+    const { running } = setUp(["done"], abort)
     expect(await running).toEqual({ outcome: undefined, attempts: 0 })
   })
 })
