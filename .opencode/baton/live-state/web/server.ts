@@ -45,8 +45,6 @@ const EVENTS_PATH = "/events"
 export const isOwnHost = (host: string | undefined, port: number): boolean =>
   ["127.0.0.1", "localhost"].some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name))
 
-const header = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value)
-
 /** The same at the next start, so that a page that is open goes on. */
 const createToken = (): string => {
   try {
@@ -77,7 +75,7 @@ export const answerTo = (
   const refuse = (status: 403 | 404 | 405 | 421, reason: string): Answer => ({ kind: "refused", status, reason })
   if (!isOwnHost(headers.host, port)) return refuse(421, `expected the host 127.0.0.1:${port} or localhost:${port}`)
   // A browser tells what caused the request: another site may only link here. Other programs do not send the header.
-  const site = header(headers["sec-fetch-site"]) ?? "none"
+  const site = headers["sec-fetch-site"] ?? "none"
   const isLink = headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
   if (site !== "same-origin" && site !== "none" && !isLink) return refuse(403, "not for other sites")
   if (method !== "GET") return refuse(405, "expected GET: there is nothing here to change")

@@ -52,24 +52,18 @@ export const factTexts = ({ turns, compactions, handoffs, contextTokens }) => [
 /** The time of day on the reader's clock, 24 hours. @param {number} at */
 export const clock = (at) => new Date(at).toLocaleTimeString("en-GB")
 
-/** @type {Readonly<Record<HistoryEvent["kind"], string>>} */
 const EVENTS = {
-  permission: STATUS.permission.word,
-  question: STATUS.question.word,
-  busy: STATUS.busy.word,
-  idle: STATUS.idle.word,
-  started: STATUS.started.word,
-  gone: STATUS.gone.word,
-  crashed: STATUS.crashed.word,
-  turn: "turn ended",
-  compaction: "compacted",
-  handoff: "handed over",
-  session: "another session",
+  ...STATUS,
+  turn: { word: "turn ended" },
+  compaction: { word: "compacted" },
+  handoff: { word: "handed over" },
+  session: { word: "another session" },
 }
 
 /** @param {HistoryEvent} event */
 export const eventText = ({ kind, text, count }) => {
-  const what = text === undefined ? EVENTS[kind] : `${EVENTS[kind]}: ${text}`
+  const { word } = EVENTS[kind]
+  const what = text === undefined ? word : `${word}: ${text}`
   return count === undefined ? what : `${what}, ${count} times`
 }
 
