@@ -57,6 +57,8 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
     ask: (() => Promise.resolve()) as unknown as ToolContext["ask"],
   })
 
+  const chosen = (files: Decision["files"]) => (files === undefined ? {} : { artifacts: [...files] })
+
   const toAnswer = (text: string): Answer => ({ isDone: !REFUSAL.test(text), text: forPerson(text) })
 
   return {
@@ -83,14 +85,12 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
       }),
     apply: (passID: string, { files, merge, partly }: Decision) =>
       withRecord(passID, async (record) => {
-        const chosen = files === undefined ? {} : { artifacts: [...files] }
-        const args = { pass_over_id: passID, merge, all_or_nothing: !partly, ...chosen }
+        const args = { pass_over_id: passID, merge, all_or_nothing: !partly, ...chosen(files) }
         return toAnswer(await decisions.apply(args, contextOf(record)))
       }),
     reject: (passID: string, { files }: Pick<Decision, "files">) =>
       withRecord(passID, async (record) => {
-        const chosen = files === undefined ? {} : { artifacts: [...files] }
-        const args = { pass_over_id: passID, reason: "by a person, in the shell", ...chosen }
+        const args = { pass_over_id: passID, reason: "by a person, in the shell", ...chosen(files) }
         return toAnswer(await decisions.reject(args, contextOf(record)))
       }),
     /** Finishes what a crash cut off in the files of a pass. @returns `held`: the number of files that wait for a decision */

@@ -98,15 +98,9 @@ type File = WorkContext["files"][number]
 type Message = WorkContext["messages"][number]
 type ToolResult = WorkContext["tool_results"][number]
 
-type ContextParts = {
-  readonly objective: string
-  readonly background?: string | undefined
-  readonly expected?: string | undefined
-  readonly files: readonly File[]
+type ContextParts = Pick<WorkContext, "objective" | "background" | "expected" | "files" | "todos" | "task"> & {
   /** Of the originator's session, oldest first. */
   readonly messages: readonly StoredMessage[]
-  readonly todos: WorkContext["todos"]
-  readonly task: WorkContext["task"]
   /** At four characters per token. */
   readonly maxTokens: number
 }

@@ -56,13 +56,11 @@ const askUser = async (ask: ToolContext["ask"], question: Parameters<ToolContext
 
 type MayWrite = Exclude<Asked, { kind: "unsupported" }>
 
-type EditPermissionDeps = { readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions"> }
-
 const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours that it tells of allows it"
 
 /** Checks whether an agent may write files in a session. @param patterns paths relative to the worktree */
 export const createEditPermission =
-  ({ childSessions }: EditPermissionDeps) =>
+  ({ childSessions }: { childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions"> }) =>
   async (
     patterns: readonly string[],
     passID: string,
@@ -92,6 +90,10 @@ type Question = Extract<PassSignal, { kind: "asked" }>
 /** Tracks the questions about passes that OpenCode shows and that have no answer yet. */
 export const createPermissionWatch = (requests: Pick<Requests, "answerPermission">) => {
   const open = new Map<string, Question>()
+  const reject = async ({ sessionID, permissionID }: Question): Promise<void> => {
+    open.delete(permissionID)
+    await requests.answerPermission(sessionID, permissionID, "reject")
+  }
   return {
     asked: (question: Question): void => {
       if (question.passID !== undefined) open.set(question.permissionID, question)
@@ -104,16 +106,9 @@ export const createPermissionWatch = (requests: Pick<Requests, "answerPermission
       for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
     },
     /** Answers no when there is no user. */
-    refuse: async ({ sessionID, permissionID }: Question): Promise<void> => {
-      open.delete(permissionID)
-      await requests.answerPermission(sessionID, permissionID, "reject")
-    },
+    refuse: reject,
     cancelPrompt: async (passID: string): Promise<void> => {
-      for (const question of open.values()) {
-        if (question.passID !== passID) continue
-        open.delete(question.permissionID)
-        await requests.answerPermission(question.sessionID, question.permissionID, "reject")
-      }
+      for (const question of open.values()) if (question.passID === passID) await reject(question)
     },
   }
 }

@@ -28,9 +28,6 @@ type Found =
   | { readonly kind: "found"; readonly record: PassRecord }
   | { readonly kind: "refused"; readonly error: PassOverError }
 
-const isOfSession = ({ request }: PassRecord, sessionID: string): boolean =>
-  request.originating_session_id === sessionID
-
 const wrongState = (record: PassRecord): PassOverError =>
   passOverError("E024", {
     message: `${record.request.pass_over_id} has no files that wait to be applied or rejected`,
@@ -70,7 +67,7 @@ const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): str
 export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
-    if (record && isOfSession(record, sessionID)) {
+    if (record?.request.originating_session_id === sessionID) {
       const error = findForeignResult(record)
       return error ? { kind: "refused", error } : { kind: "found", record }
     }

@@ -69,8 +69,8 @@ export const lookAtSource = async (
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))
   }
   const tree = await lookAtTree(top, paths, room)
-  const way = relative(top, directory).split(sep).join("/")
-  if (way !== "" && !tree.folders.has(way)) throw new Error(`${directory} holds no file that git does not ignore`)
+  const folder = relative(top, directory).split(sep).join("/")
+  if (folder !== "" && !tree.folders.has(folder)) throw new Error(`${directory} holds no file that git does not ignore`)
   return tree
 }
 

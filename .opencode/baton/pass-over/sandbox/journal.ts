@@ -4,8 +4,8 @@ import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:f
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
 import { type Git, parseList, removeIndex } from "./repository.ts"
-import { addFiles, createWayCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
-import { stageSound } from "./stored.ts"
+import { addFiles, createFolderCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
+import { stageAndCheck } from "./stored.ts"
 
 export type JournalEntry = {
   readonly path: string
@@ -53,11 +53,11 @@ export const readCurrent = async (
   removed: ReadonlySet<string> = new Set(),
 ): Promise<Map<string, Current>> => {
   const current = new Map<string, Current>()
-  const isOnRealWay = createWayCheck(target)
+  const hasRealFolders = createFolderCheck(target)
   const files = new Map<string, Stats>()
   for (const path of paths) {
     current.set(path, null)
-    if (!isOnRealWay(path)) {
+    if (!hasRealFolders(path)) {
       const isInTheWay = (folder: string): boolean =>
         !removed.has(folder) && statIfThere(join(target, folder))?.isDirectory() === false
       const other = foldersAbove(path).findLast(isInTheWay)
@@ -151,7 +151,7 @@ export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal):
   for (const path of paths) await rm(temporaryFor(join(target, path), suffix), { force: true })
   const current = await readCurrent(place, paths)
   const oids = entries.flatMap(({ before }) => before?.oid ?? [])
-  const unsound = await stageSound(place.git, place.store, backupFolder(place), oids)
+  const unsound = await stageAndCheck(place.git, place.store, backupFolder(place), oids)
 
   const takeBackOne = async ({ path, before, after }: JournalEntry): Promise<string | undefined> => {
     const found = current.get(path) ?? null

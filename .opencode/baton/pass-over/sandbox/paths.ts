@@ -41,8 +41,8 @@ const OTHER_TOOLS: ReadonlySet<string> = new Set([
 const escapePattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 
 const inside = (folder: string, path: string): string | undefined => {
-  const way = relative(folder, path)
-  return way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way
+  const below = relative(folder, path)
+  return below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below) ? undefined : below
 }
 
 export const isInside = (folder: string, path: string): boolean => inside(folder, path) !== undefined
@@ -53,10 +53,10 @@ const rootsOf = ({ worktree, spellings = [] }: SandboxPaths): readonly string[] 
 export const toSandboxPath = (path: string, paths: SandboxPaths): string => {
   const named = resolve(paths.directory, path)
   if (isInside(paths.root, named)) return named
-  const way = rootsOf(paths)
+  const below = rootsOf(paths)
     .map((root) => inside(root, named))
     .find((found) => found !== undefined)
-  return way === undefined ? named : resolve(paths.root, way)
+  return below === undefined ? named : resolve(paths.root, below)
 }
 
 export const sandboxDirectory = (paths: SandboxPaths): string => toSandboxPath(paths.directory, paths)
@@ -65,8 +65,8 @@ export const sandboxDirectory = (paths: SandboxPaths): string => toSandboxPath(p
 export const spellOutHome = (command: string, home: string, { worktree, spellings = [] }: SandboxPaths): string =>
   [worktree, ...spellings].reduce((text, root) => {
     if (!root.startsWith(`${home}/`)) return text
-    const way = escapePattern(root.slice(home.length))
-    const pattern = String.raw`(?<![\w./~-])(?:~|"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\})${way}(?![\w-])`
+    const below = escapePattern(root.slice(home.length))
+    const pattern = String.raw`(?<![\w./~-])(?:~|"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\})${below}(?![\w-])`
     return text.replaceAll(new RegExp(pattern, "g"), () => root)
   }, command)
 

@@ -59,7 +59,7 @@ export const modeOf = (found: Stats): Mode | undefined => {
  * Returns a function that tells whether all folders of a relative path are real ones: neither git nor a pass counts files behind
  * a link as the project's. Its results per folder are cached.
  */
-export const createWayCheck = (root: string): ((path: string) => boolean) => {
+export const createFolderCheck = (root: string): ((path: string) => boolean) => {
   const known = new Map<string, boolean>([[".", true]])
   const check = (folder: string): boolean => {
     const before = known.get(folder)
@@ -119,12 +119,12 @@ type Listed =
 
 /** Returns a function that looks at a path as git lists it: it ends the name of a nested repository with `/`. */
 const createLook = (top: string): ((path: string) => Listed) => {
-  const isOnRealWay = createWayCheck(top)
+  const hasRealFolders = createFolderCheck(top)
   return (path) => {
     if (path.includes("\uFFFD")) return { kind: "skipped", reason: "its name is not UTF-8" }
     if (path.endsWith("/")) return { kind: "skipped", reason: OWN_REPOSITORY }
     // Git also lists a file that is deleted, or behind a link.
-    const stats = isOnRealWay(path) ? statIfThere(join(top, path)) : undefined
+    const stats = hasRealFolders(path) ? statIfThere(join(top, path)) : undefined
     if (stats === undefined) return { kind: "gone" }
     if (stats.isDirectory()) return { kind: "folder" }
     const mode = modeOf(stats)
@@ -274,11 +274,11 @@ const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skippe
   const skipped: Skipped[] = []
   const look = createLook(top)
 
-  /** @param way path of a nested repository, ending in `/`; empty for the sandbox itself */
-  const sort = async (way: string, paths: readonly string[]): Promise<void> => {
+  /** @param folder path of a nested repository, ending in `/`; empty for the sandbox itself */
+  const classify = async (folder: string, names: readonly string[]): Promise<void> => {
     const nested: string[] = []
-    await forEachItem(paths, (name) => {
-      const path = `${way}${name}`
+    await forEachItem(names, (name) => {
+      const path = `${folder}${name}`
       if (isExcluded(path)) return
       const found = look(path)
       if (found.kind === "file") present.push({ path, size: found.stats.size })
@@ -289,11 +289,11 @@ const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skippe
     for (const path of nested) {
       skipped.push({ path: `${path}${REPOSITORY}`, reason: "its files are carried, its history is not" })
       const listed = await git(LIST, { cwd: join(top, path), gitFolder, index: `${index}.none` })
-      await sort(path, parseList(listed))
+      await classify(path, parseList(listed))
     }
   }
   const listed = await git([...LIST, "-m"], { cwd: top, gitFolder, index })
-  await sort("", parseList(listed))
+  await classify("", parseList(listed))
   await updateIndex(place, ["--force-remove"], gone)
   const { fit, over } = splitByRoom(present, ({ size }) => size, room(gitFolder))
   skipped.push(...over.map(({ path, size }) => ({ path, reason: describeOver(size) })))
@@ -331,8 +331,8 @@ const parseChanges = (listed: string): RawChange[] => {
 
 /** Larger contents are named but not shown, and git need not compare their lines; they are applied like any other. */
 const LARGE_FILE_BYTES = 256 * 1024
-export const SHOWN_ALONE = ["-c", `core.bigFileThreshold=${LARGE_FILE_BYTES}`]
-export const RENAMES = ["-M100%", "--no-rename-empty"]
+export const LARGE_AS_BINARY = ["-c", `core.bigFileThreshold=${LARGE_FILE_BYTES}`]
+export const EXACT_RENAMES = ["-M100%", "--no-rename-empty"]
 
 export const isLarge = ({ base, next }: Pick<Change, "base" | "next">): boolean =>
   [base, next].some((side) => side !== null && side.size > LARGE_FILE_BYTES)
@@ -356,7 +356,17 @@ export const collectChanges = async (
 ): Promise<{ files: Change[]; skipped: Skipped[] }> => {
   const { git, top, gitFolder, index, room } = place
   const skipped = await addChanges(place)
-  const diff = [...SHOWN_ALONE, "diff-index", "--cached", "--raw", "--numstat", "-z", "--no-abbrev", ...RENAMES, base]
+  const diff = [
+    ...LARGE_AS_BINARY,
+    "diff-index",
+    "--cached",
+    "--raw",
+    "--numstat",
+    "-z",
+    "--no-abbrev",
+    ...EXACT_RENAMES,
+    base,
+  ]
   const found = parseChanges(await git(diff, { cwd: top, gitFolder, index }))
   if (found.length === 0) return { files: [], skipped }
   const options = { cwd: top, gitFolder }

@@ -24,12 +24,12 @@ import {
 } from "./repository.ts"
 import {
   type Change,
+  EXACT_RENAMES,
   isExcluded,
   isInRepository,
   isLarge,
+  LARGE_AS_BINARY,
   MODES,
-  RENAMES,
-  SHOWN_ALONE,
   type Skipped,
   statIfThere,
   writeTree,
@@ -256,7 +256,7 @@ const hashFile = async (path: string): Promise<string> => {
  * @param folder is emptied first
  * @returns the ids of those that are missing or damaged
  */
-export const stageSound = async (
+export const stageAndCheck = async (
   git: Git,
   store: string,
   folder: string,
@@ -285,7 +285,7 @@ export const stageSound = async (
 
 /** The same. @throws RefusalError when one is missing or damaged; nothing may be made of the others then */
 export const stageContents = async (git: Git, store: string, folder: string, oids: Iterable<string>): Promise<void> => {
-  const [unsound] = await stageSound(git, store, folder, oids)
+  const [unsound] = await stageAndCheck(git, store, folder, oids)
   if (unsound === undefined) return
   const what = `a stored content in ${store} is missing or damaged: ${unsound} does not fit its id`
   throw new RefusalError(refusals.damaged(what))
@@ -333,7 +333,7 @@ export const renderPatch = async (git: Git, store: string, changes: readonly Cha
     return writeTree(place)
   }
   const trees = [await treeOf("base"), await treeOf("next")]
-  return git([...SHOWN_ALONE, "diff", "--no-ext-diff", "--no-textconv", "--no-color", ...RENAMES, ...trees], {
+  return git([...LARGE_AS_BINARY, "diff", "--no-ext-diff", "--no-textconv", "--no-color", ...EXACT_RENAMES, ...trees], {
     cwd: store,
     gitFolder: store,
   })

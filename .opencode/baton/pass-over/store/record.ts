@@ -147,23 +147,14 @@ const collect = (result: Result, event: Extract<PassEvent, { type: "collected" }
 
 /** Applies an event to a pass's state; refused (E024) when the state does not allow it. Pure. */
 export const nextState = (state: PassState, event: PassEvent): Step => {
-  switch (state.state) {
-    case "sent":
-    case "waiting_for_return":
-    case "timed_out":
-      break
-    case "returned":
-      if (event.type === "collected") return collect(state, event)
-      if (event.type !== "applied" && event.type !== "rejected")
-        return refuse(state, event, "It has its result already")
-      if (event.type === "applied" && event.by === "policy" && state.is_late)
-        return refuse(state, event, "A late result is applied by the originator alone")
-      return decide(state, event)
-    case "applied":
-    case "rejected":
-    case "cancelled":
-      return refuse(state, event, "Nothing can happen to it any more")
+  if (state.state === "returned") {
+    if (event.type === "collected") return collect(state, event)
+    if (event.type !== "applied" && event.type !== "rejected") return refuse(state, event, "It has its result already")
+    if (event.type === "applied" && event.by === "policy" && state.is_late)
+      return refuse(state, event, "A late result is applied by the originator alone")
+    return decide(state, event)
   }
+  if (!isOpen(state)) return refuse(state, event, "Nothing can happen to it any more")
   const isLate = state.state === "timed_out"
   switch (event.type) {
     case "started":
