@@ -1,6 +1,6 @@
 /** Makes a sandbox of the project, or of another sandbox, and removes it. */
 import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
-import { copyFile, mkdir, realpath, rm } from "node:fs/promises"
+import { mkdir, realpath, rm } from "node:fs/promises"
 import { homedir } from "node:os"
 import { basename, join, relative, sep } from "node:path"
 import { replaceFile } from "../../host/state.ts"
@@ -86,18 +86,15 @@ export const fillSandbox = async (
   if (objects !== undefined) await borrow(gitFolder, objects)
   await addFiles({ git, top, gitFolder, index }, tree.files)
   if (isDropped()) return
+  const base = await writeTree({ git, top, gitFolder, index })
   await mkdir(sandbox, { recursive: true })
-  // Checking out writes into its index.
-  const snapshot = join(gitFolder, "snapshot.index")
-  if (tree.files.length > 0) await copyFile(index, snapshot)
   const steps = [
-    writeTree({ git, top, gitFolder, index: snapshot }),
     checkOut({ git, top: sandbox, gitFolder, index }, tree),
     createSandboxRepository(git, join(sandbox, ".git"), { repository, settings }),
-  ] as const
+  ]
   // So that nothing is still being written when it rejects.
   await Promise.allSettled(steps)
-  const [base] = await Promise.all(steps)
+  await Promise.all(steps)
   await replaceFile(basePath, base, { isDurable: false })
 }
 

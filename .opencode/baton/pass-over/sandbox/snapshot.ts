@@ -72,7 +72,7 @@ export const createFolderCheck = (root: string): ((path: string) => boolean) => 
 }
 
 /** Longest time that OpenCode's event loop is blocked. */
-const SLICE_MS = 4
+const SLICE_MS = 2
 
 /** Looks at many items in slices, with pauses for the event loop before and between them. */
 const forEachItem = async <T>(items: Iterable<T>, work: (item: T) => void): Promise<void> => {
