@@ -113,19 +113,13 @@ const rulesInSandbox = (rules: readonly PermissionRule[], { relative, moved }: S
     }))
   })
 
+const OTHER_TOOLS = ["webfetch", "websearch", "codesearch", "todowrite", "todoread"] as const
+const OWN_TOOLS = ["pass_over_return", "pass_over", "pass_over_status"] as const
+
 /** The tools known to be harmless without the right to change files; all others are refused. */
 const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
-  ...READING,
-  "pass_over_return",
-  "webfetch",
-  "websearch",
-  "codesearch",
-  "todowrite",
-  "todoread",
-  "pass_over",
-  "pass_over_status",
-  "StructuredOutput",
-  "invalid",
+  ...[...READING, ...OTHER_TOOLS, ...OWN_TOOLS],
+  ...["StructuredOutput", "invalid"],
 ])
 
 /**
@@ -136,8 +130,6 @@ export const isToolAllowed = (tool: string, { can_modify_files, can_run_tools }:
   if (!can_run_tools) return tool === "pass_over_return" || READING.some((name) => name === tool)
   return can_modify_files || READ_ONLY_TOOLS.has(tool)
 }
-
-const OTHER_TOOLS = ["webfetch", "websearch", "codesearch", "todowrite", "todoread"] as const
 
 /** OpenCode's own tools that are not offered to a session of a pass. */
 export const refusedTools = (limits: Limits): string[] => [
