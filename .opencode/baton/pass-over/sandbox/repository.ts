@@ -114,7 +114,7 @@ const OWN_SETTINGS = {
 export const createGit =
   (run: RunProcess): Git =>
   async (args, { cwd, gitFolder, index, stdin, isDurable = false }) => {
-    // A long list in and the start of a process are two pieces for OpenCode's thread.
+    // Rendering a long list and starting a process are two pieces of work for OpenCode's thread.
     await nextTurn()
     const outcome = await runGit(run, [...SETTINGS, ...(isDurable ? DURABLE : []), ...args], {
       cwd,
