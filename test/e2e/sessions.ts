@@ -1,8 +1,10 @@
 import { readFileSync, renameSync } from "node:fs"
 import { join } from "node:path"
 import { expect } from "vitest"
+import { recordsIn } from "../support/faults/fault-stored-table.ts"
 import {
   COMPACTING_STEP,
+  eventually,
   type ModelReply,
   newestWords,
   type RunResult,
@@ -40,6 +42,14 @@ export const compactsOnce: Script = ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "A summary." }
   return conversation.includes("What did we do so far?") ? { text: "Finished." } : COMPACTING_STEP
 }
+
+/** Each answer comes once the records so far are delivered: 1.2.15 ends a run without waiting for them. */
+export const afterDelivery =
+  (task: () => TaskProject, script: Script): Script =>
+  async (request) => {
+    await eventually("an empty outbox", () => recordsIn(task(), "outbox").length === 0 || undefined)
+    return script(request)
+  }
 
 type Asked = Pick<TaskProject, "model">
 
@@ -101,7 +111,7 @@ export const expectInOrder = (text: string, parts: readonly string[]): void => {
 }
 
 /** The toasts that OpenCode is asked to show from now on. */
-export const collectToasts = async ({ client }: SharedTask): Promise<string[]> => {
+export const collectToasts = async ({ client }: Pick<SharedTask, "client">): Promise<string[]> => {
   const { stream } = await client.event.subscribe()
   const toasts: string[] = []
   void (async () => {

@@ -72,7 +72,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(await task.logged(branch)).toMatch(/ses_[A-Za-z0-9]{20,}/)
   })
 
-  test(promised("compaction.C4", "a model of 8,000 tokens does not compact in a loop"), async () => {
+  once(promised("compaction.C4", "a model of 8,000 tokens does not compact in a loop"), async () => {
     const longBrief = `${"The parser must stay fast. ".repeat(600)}`
     const work = async (bundle: "none" | "project"): Promise<SharedTask> => {
       let step = 0

@@ -6,16 +6,25 @@ import { withoutPackages } from "../../support/faults/fault-machine-table.ts"
 import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall, lineWith } from "../../support/faults/fault-table.ts"
 import { makeOwnFolder } from "../../support/files/own-state.ts"
-import { deadline, endsOf, newestSessionID, openTaskProject } from "../../support/index.ts"
+import {
+  BOTH_ENDS,
+  deadline,
+  endsOf,
+  IS_NIGHT,
+  newestSessionID,
+  openTaskProject,
+  type TaskProject,
+} from "../../support/index.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { compactsOnDemand, lastTurn, recordsOf, runWell, withoutPlugins } from "../sessions.ts"
+import { afterDelivery, compactsOnDemand, lastTurn, recordsOf, runWell, withoutPlugins } from "../sessions.ts"
 
 /** Two at a time, one of each folder. */
 const PAIRS = [DAMAGES.slice(0, 2), DAMAGES.slice(2)]
 
 describe.each(endsOf(0))("OpenCode $version", { timeout: deadline(300_000) }, (binary) => {
   test(promised(["faults.F1", "ledger.D2"], "damaged state and records are named, the task is known"), async () => {
-    const task = await openTaskProject(binary, compactsOnDemand)
+    const script = afterDelivery(() => task, compactsOnDemand)
+    const task: TaskProject = await openTaskProject(binary, script)
     makeOwnFolder(task.project, "outbox")
     const names = DAMAGES.map((_, index) => `000000000000${index}-000000-damaged.json`)
     for (const [index, { content }] of DAMAGES.entries())
@@ -53,7 +62,8 @@ describe.each(endsOf(0))("OpenCode $version", { timeout: deadline(300_000) }, (b
   })
 })
 
-describe.each(endsOf(1))("OpenCode $version", (binary) => {
+// By day "the plugin package is missing" in one process is enough.
+describe.each(IS_NIGHT ? BOTH_ENDS : [])("OpenCode $version", (binary) => {
   test(promised("faults.F1", "zod is missing in two processes: the record comes once"), async () => {
     const task = await openTaskProject(binary, compactsOnDemand)
     withoutPackages.arrange(task)

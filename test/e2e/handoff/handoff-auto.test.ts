@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
@@ -26,7 +26,7 @@ const NO_REQUEST = { messages: [] }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  test(promised("handoff.F3", "the agent is asked once, at one place, and a new session goes on"), async () => {
+  once(promised("handoff.F3", "the agent is asked once, at one place, and a new session goes on"), async () => {
     let steps = 0
     const script = (request: ModelRequest): ModelReply => {
       if (request.kind === "compaction") return { text: "A summary." }

@@ -20,13 +20,14 @@ import {
   REPOSITORY,
   runOpenCode,
   type SharedTask,
-  snapshotTree,
   TASK,
   type TaskProject,
+  testsOnce,
 } from "../../support/index.ts"
 import { linkDependencies } from "../../support/opencode/isolated-opencode.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
 import {
+  afterDelivery,
   compact,
   compactionsOf,
   compactsAfterSteps,
@@ -92,45 +93,6 @@ const isRipgrepHere = spawnSync("rg", ["--version"]).status === 0
 
 const install = ({ project }: TaskProject, ...args: string[]) =>
   runScript([join(REPOSITORY, "scripts", "install"), project.directory, ...args])
-
-/** The project's files, without git's and the bundle's state. */
-const sources = ({ project }: TaskProject) =>
-  Object.entries(snapshotTree(project.directory)).filter(
-    ([path]) => !/^(\.git|\.opencode\/state)\b(?!ignore)/.test(path),
-  )
-
-describe.each(endsOf(0))("OpenCode $version", (binary) => {
-  test(
-    promised(
-      ["install.E1", "install.E2"],
-      "loads the installed bundle, which doctor finds sound, and no trace of it after uninstall",
-    ),
-    async () => {
-      const task = await openTaskProject(binary, () => ({ text: "Noted." }), { bundle: "none" })
-      const tasksFound = () => turnsOf(task).filter((turn) => turn.includes(TASK.specification)).length
-      const before = sources(task)
-      expect(install(task).exitCode).toBe(0)
-      await runWell(task, task.message)
-      expect(tasksFound()).toBe(1)
-
-      const { directory, environment } = task.project
-      const installed = sources(task)
-      const { exitCode, stdout } = runScript([join(directory, ".opencode/baton/bin/baton"), "doctor", "--json"], {
-        cwd: directory,
-        env: { ...environment, BATON_OPENCODE: binary.path },
-      })
-      const { findings }: { findings: { status: string }[] } = JSON.parse(stdout)
-      expect(findings.filter(({ status }) => status === "broken")).toEqual([])
-      expect(exitCode).toBe(0)
-      expect(sources(task)).toEqual(installed)
-
-      expect(install(task, "--uninstall", "--purge").exitCode).toBe(0)
-      expect(sources(task)).toEqual(before)
-      await runWell(task, task.message)
-      expect(tasksFound()).toBe(1)
-    },
-  )
-})
 
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test.skipIf(!isRipgrepHere)(
@@ -198,17 +160,21 @@ const PLACES: [what: string, folder: string, find: (project: TestProject, binary
 ]
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  const once = testsOnce(binary)
   test.each(casesOf(binary, PLACES))(
     promised(["start.A1", "compaction.C2", "compaction.C7"], "in %s the task is known and a compaction is recorded"),
     async (_what, folder, find) => {
       let step = 0
       const task: TaskProject = await openTaskProject(
         binary,
-        ({ kind }) => {
-          if (kind === "compaction") return { text: "A summary." }
-          if (step++ > 0) return { text: "Finished." }
-          return bash(`prog log ${task.taskID} "By the agent"`, COMPACTING_PROMPT_TOKENS)
-        },
+        afterDelivery(
+          () => task,
+          ({ kind }) => {
+            if (kind === "compaction") return { text: "A summary." }
+            if (step++ > 0) return { text: "Finished." }
+            return bash(`prog log ${task.taskID} "By the agent"`, COMPACTING_PROMPT_TOKENS)
+          },
+        ),
         { folder },
       )
       const { directory, root } = find(task.project, binary)
@@ -226,7 +192,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
+  once(
     promised(["compaction.C2", "compaction.C7"], "a user's own way of compacting stays, and is recorded"),
     async () => {
       const config = {
@@ -247,7 +213,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(
+  once(
     promised("ledger.D4", "the agent finds prog on its PATH, without Bun, and writes to the observer's ledger"),
     async () => {
       let step = 0

@@ -5,7 +5,7 @@ import { promised } from "../../requirements.ts"
 import { removePackage, unpackPackage } from "../../support/files/packed-package.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
 import { BOTH_ENDS, casesOf, openTaskProject, snapshotTree, type TaskProject } from "../../support/index.ts"
-import { compactionsOf, compactsAfterSteps, lastTurn, runWell, turnsOf } from "../sessions.ts"
+import { afterDelivery, compactionsOf, compactsAfterSteps, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 removePackage()
 
@@ -33,9 +33,10 @@ const PLACES: [what: string, options: string[]][] = [
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test.each(casesOf(binary, PLACES))(
-    promised(["package.A1", "package.A4"], "one command, %s, and one message is a guarded task"),
+    promised(["package.A1", "package.A4", "task.D2"], "one command, %s, and one message is a guarded task"),
     async (_, where) => {
-      const task = await openTaskProject(binary, compactsAfterSteps(1), { bundle: "none" })
+      const script = afterDelivery(() => task, compactsAfterSteps(1))
+      const task: TaskProject = await openTaskProject(binary, script, { bundle: "none" })
       const { directory, home } = task.project
       unpackPackage(join(home, "package"))
       const folders = [directory, join(home, ".config")]

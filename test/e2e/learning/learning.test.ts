@@ -78,21 +78,25 @@ const firstRequest = async (task: Task, act: () => Promise<unknown>, words = "")
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  test(promised(["learning.E1", "learning.B1"], "in run, a correction is in the next first request"), async () => {
-    const task = await openTaskProject(binary, script)
-    const run = async (message: string): Promise<string> => {
-      await runWell(task, message)
-      return newestSessionID(task)
-    }
-    const first = await run(CORRECTION)
-    expect(lastTurn(task)).not.toContain(BLOCK)
-    expect(task.model.received("turn").at(-1)?.tools).not.toContain("forget")
-    const next = await firstRequest(task, () => run(RELATED))
-    expect(next.conversation).toContain(JSON.stringify(CORRECTION))
-    expect(next.tools).toEqual(expect.arrayContaining(["forget", "learned"]))
-    const [learning] = await stored(task, one("active"), () => run("Hello."))
-    expect(learning?.detail).toContain(`${first} msg_`)
-  })
+  test(
+    promised(["learning.E1", "learning.B1", "notices.A2"], "in run, a correction is in the next first request"),
+    async () => {
+      const task = await openTaskProject(binary, script)
+      const run = async (message: string): Promise<string> => {
+        const { stdout, stderr } = await runWell(task, message)
+        expect(`${stdout}${stderr}`, "no notice").not.toContain("Baton")
+        return newestSessionID(task)
+      }
+      const first = await run(CORRECTION)
+      expect(lastTurn(task)).not.toContain(BLOCK)
+      expect(task.model.received("turn").at(-1)?.tools).not.toContain("forget")
+      const next = await firstRequest(task, () => run(RELATED))
+      expect(next.conversation).toContain(JSON.stringify(CORRECTION))
+      expect(next.tools).toEqual(expect.arrayContaining(["forget", "learned"]))
+      const [learning] = await stored(task, one("active"), () => run("Hello."))
+      expect(learning?.detail).toContain(`${first} msg_`)
+    },
+  )
 
   test(promised(["learning.A1", "learning.E1", "learning.C2"], "in serve it is stored, given, forgotten"), async () => {
     const task = await openSharedTask(binary, script)
@@ -138,7 +142,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(stale?.detail).toMatch(/Forgotten: .* by the agent in ses_\w+: the user said so/)
   })
 
-  test(
+  once(
     promised("learning.C3", "what an agent stored goes with the next task that it fits, as an agent's"),
     async () => {
       const task = await openSharedTask(binary, script)

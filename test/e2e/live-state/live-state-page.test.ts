@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, NEWEST, openSharedTask, TASK } from "../../support/index.ts"
+import { NEWEST, NEWEST_OR_ALL, openSharedTask, TASK } from "../../support/index.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
 import { createStatefileFolder, observePage } from "../../support/opencode/observed-page.ts"
 import {
@@ -22,7 +22,7 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   })
   afterAll(() => browser.close())
 
-  describe.each(BOTH_ENDS)("with OpenCode $version", (binary) => {
+  describe.each(NEWEST_OR_ALL)("with OpenCode $version", (binary) => {
     test(promised("live-state.C2", "shows at once that an agent starts, asks, is compacted, finishes"), async () => {
       const task = await openSharedTask(binary, compactsOnce, { config: { permission: { bash: "ask" } } })
       const { directory, environment } = task.project

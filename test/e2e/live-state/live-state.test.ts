@@ -1,6 +1,5 @@
 import { chmodSync, readdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
-import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
@@ -16,7 +15,6 @@ import {
   REPOSITORY,
   type Script,
   type SharedTask,
-  startServer,
   testsOnce,
 } from "../../support/index.ts"
 import { reduceStream } from "../../support/live-protocol.ts"
@@ -46,7 +44,7 @@ const asking =
 
 describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode $version"), (binary) => {
   const once = testsOnce(binary)
-  test(promised(["live-state.A7", "live-state.B1"], "a run leaves a statefile that tells how it ended"), async () => {
+  once(promised(["live-state.A7", "live-state.B1"], "a run leaves a statefile that tells how it ended"), async () => {
     const task = await openTaskProject(binary, compactsOnce)
     await runWell(task, task.message)
     const { directory } = task.project
@@ -209,37 +207,6 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
       }
     } finally {
       for (const each of thought) each.resolve()
-    }
-  })
-
-  once(promised(["live-state.A5", "live-state.D2"], "a folder's statefile outlives kill -9"), async () => {
-    const done: Script = () => ({ text: "Done." })
-    const [one, two] = [await openTaskProject(binary, done), await openTaskProject(binary, done)]
-    const folders = [one.project.directory, two.project.directory]
-    const server = await startServer(binary, one.project)
-    try {
-      const ids: string[] = []
-      for (const { project, message } of [one, two]) {
-        const client = createOpencodeClient({ baseUrl: server.url, directory: project.directory })
-        const id = await createSession({ client })
-        await client.session.prompt({ path: { id }, body: { parts: [{ type: "text", text: message }] } })
-        ids.push(id)
-      }
-      for (const [index, directory] of folders.entries()) {
-        await eventually("the turn's end", () => liveState(directory)?.agent.is_idle || undefined)
-        expect(liveFiles(directory)).toEqual(["opencode-project.json"])
-        expect(liveState(directory)).toMatchObject({
-          root_opencode_session_id: ids[index],
-          opencode_pid: server.pid,
-          agent: { turn_count: 1 },
-          extensions: { task: { id: [one, two][index]?.taskID } },
-        })
-      }
-      process.kill(server.pid, "SIGKILL")
-      for (const [index, directory] of folders.entries())
-        expect(liveState(directory)).toMatchObject({ root_opencode_session_id: ids[index] })
-    } finally {
-      await server.stop()
     }
   })
 

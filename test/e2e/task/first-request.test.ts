@@ -161,10 +161,4 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(lastTurn(task)).toContain(`The task is ${status} already`)
     }
   })
-
-  once(promised("start.A5", "without an answer from the ledger the request says so and goes on"), async () => {
-    const task = await openTaskProject(binary, obedient)
-    await runWell(task, bare(task.taskID), { environment: { BATON_LEDGER: "real" } })
-    expect(turnsOf(task)[0]).toContain("The ledger did not answer")
-  })
 })

@@ -7,69 +7,56 @@ import {
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
-  NEWEST,
   newestWords,
-  type OpenCodeBinary,
   openTaskProject,
   type Script,
   TASK,
 } from "../../support/index.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
-import { compactionsOf, lastTurn, recordsOf, turnsOf } from "../sessions.ts"
+import { openServer, speak } from "../../support/opencode/model-project.ts"
+import { endInstance } from "../../support/opencode/opencode-server.ts"
+import { collectToasts, compactionsOf, createSession, lastTurn, recordsOf, turnsOf } from "../sessions.ts"
 
-/** Asks prog for the task on LOOK; on COMPACT-NOW the context is full then. */
+/** Asks prog for the task on LOOK, after which the context is full. */
 const look: Script = (request) => {
   if (request.kind === "compaction") return { text: "A summary." }
   const words = newestWords(request)
   const [, taskID] = /Task: (\S+)\nLOOK/.exec(words) ?? []
   if (taskID === undefined || words.includes("[tool]")) return { text: "Noted." }
-  return bash(`prog show ${taskID}`, words.includes("COMPACT-NOW") ? COMPACTING_PROMPT_TOKENS : undefined)
-}
-
-/** A task whose ledger's database is away until `bringBack`. */
-const openWithout = async (binary: OpenCodeBinary) => {
-  const task = await openTaskProject(binary, look)
-  const path = task.project.environment.PROG_DB ?? ""
-  renameSync(path, `${path}.away`)
-  const bringBack = (): void => {
-    expect(existsSync(path)).toBe(false)
-    renameSync(`${path}.away`, path)
-  }
-  return { ...task, path, bringBack }
+  return bash(`prog show ${taskID}`, COMPACTING_PROMPT_TOKENS)
 }
 
 describe.each(endsOf(1))("OpenCode $version", (binary) => {
   test(
-    promised("task.C2", "a ledger whose database is gone is no new one: the note says so, and records wait"),
+    promised("task.C2", "a ledger whose database is gone is no new one: note and toast say so, and records wait"),
     async () => {
-      const task = await openWithout(binary)
-      await task.run(`Task: ${task.taskID}\nLOOK COMPACT-NOW`)
-      await task.run(`Work on ${task.taskID}`)
+      const task = await openTaskProject(binary, look)
+      const path = task.project.environment.PROG_DB ?? ""
+      renameSync(path, `${path}.away`)
+      await using server = await openServer(task)
+      const toasts = await collectToasts(server)
+      const say = async (text: string): Promise<string> => {
+        const id = await createSession(server)
+        await speak(server, id, text)
+        return id
+      }
+      await say(`Task: ${task.taskID}\nLOOK`)
+      const session = await say(`Work on ${task.taskID}`)
       expect(lastTurn(task)).toContain("The ledger's database is missing")
       const [first] = turnsOf(task)
-      expect(first).toContain(`The ledger's database is missing: there is no ledger at ${task.path}`)
+      expect(first).toContain(`The ledger's database is missing: there is no ledger at ${path}`)
       expect(first).not.toContain(TASK.specification)
-      const refusal = `failed to open database ${task.path}: no ledger is there`
+      const refusal = `failed to open database ${path}: no ledger is there`
       expect(compactionsOf(task)[0], "the agent's own prog").toContain(refusal)
-      task.bringBack()
-      await task.run("Go on.", { args: ["--continue"] })
+      const isTold = () => toasts.some((toast) => toast.includes("the ledger's database is missing")) || undefined
+      await eventually("the toast", isTold)
+
+      await endInstance(server.client)
+      expect(existsSync(path)).toBe(false)
+      renameSync(`${path}.away`, path)
+      await speak(server, session, "Go on.")
       expect(lastTurn(task)).toContain(TASK.specification)
       const recorded = async () => (await recordsOf(task)).find((message) => message.includes("A summary."))
       await eventually("the record of the compaction", recorded, ...LEDGER_WAIT_MS)
     },
   )
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
-  test(promised("task.C2", "a toast tells of a missing database"), async () => {
-    const task = await openWithout(NEWEST)
-    const tui = await startTui(NEWEST, task.project)
-    try {
-      await tui.send(`Task: ${task.taskID}`)
-      await tui.shows("Baton: the ledger's database is missing")
-    } finally {
-      await tui.stop()
-    }
-  })
 })

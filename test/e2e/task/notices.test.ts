@@ -1,18 +1,15 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   COMPACTING_STEP,
   eventually,
-  NEWEST_OR_ALL,
   newestWords,
   openSharedTask,
-  openTaskProject,
   type Script,
   TASK,
   testsOnce,
 } from "../../support/index.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { collectToasts } from "../sessions.ts"
 
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
@@ -29,7 +26,7 @@ const countOf = (toasts: readonly string[], expected: number): Promise<boolean> 
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  test(promised("notices.A1", "a session's events are told once each, its process ending or not"), async () => {
+  once(promised("notices.A1", "a session's events are told once each, its process ending or not"), async () => {
     const task = await openSharedTask(binary, script)
     const toasts = await collectToasts(task)
     const { taskID } = task
@@ -53,7 +50,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(again[0]).toMatch(new RegExp(`^Baton: task ${taskID}: .* · in_progress\nGoes on from session ${first} `))
   })
 
-  once(promised("notices.A2", "only problems are told where the setting says so, and `run` prints none"), async () => {
+  once(promised("notices.A2", "only problems are told where the setting says so"), async () => {
     const task = await openSharedTask(binary, script)
     task.project.write(".opencode/baton.json", JSON.stringify({ notices: "problems" }))
     const toasts = await collectToasts(task)
@@ -62,26 +59,5 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say(`Task: ${wrong}`)
     await countOf(toasts, 1)
     expect(toasts).toEqual([expect.stringMatching(new RegExp(`^Baton: no task ${wrong}: `))])
-    const project = await openTaskProject(binary, script)
-    const ran = await project.run(`Task: ${project.taskID}\n${CORRECTION}`)
-    expect(ran.exitCode).toBe(0)
-    expect(`${ran.stdout}${ran.stderr}`).not.toContain("Baton")
-  })
-})
-
-// scripts/test warns that this is left out.
-describe.skipIf(!isTmuxHere()).each(NEWEST_OR_ALL)("OpenCode $version in a terminal", (binary) => {
-  test(promised("notices.A1", "shows the task, what was learned and the compaction"), async () => {
-    const task = await openTaskProject(binary, script)
-    const tui = await startTui(binary, task.project)
-    try {
-      await tui.send(`Task: ${task.taskID}`)
-      await tui.shows(new RegExp(`Baton: task ${task.taskID}[\\s\\S]*${TASK.title} · open`))
-      await tui.send(`${CORRECTION} COMPACT-NOW`)
-      const learned = tui.shows(/Baton: learned[\s\S]*“No, use tabs/)
-      await Promise.all([learned, tui.shows("Baton: compaction 1 recorded")])
-    } finally {
-      await tui.stop()
-    }
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
-  closeTaskProjects,
+  COMPACTING_STEP,
   eventually,
   LEDGER_WAIT_MS,
   NEWEST_OR_ALL,
@@ -17,11 +17,10 @@ import {
   testsOnce,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
-import { compact, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
-
-closeTaskProjects()
+import { compact, createSession, lastTurn, turnsOf } from "../sessions.ts"
 
 const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep the public API."
+const CORRECTION = "No, use tabs instead of spaces in the formatter."
 const AGENT = "reader"
 /** An agent that may not use bash. */
 const CONFIG = { agent: { [AGENT]: { mode: "primary", permission: { bash: "deny" } } } }
@@ -36,6 +35,7 @@ const script: Script = ({ kind, conversation }) => {
         { tool: "task_show", input: {} },
       ],
     }
+  if (words.includes("COMPACT-NOW") && !words.includes("[tool]")) return COMPACTING_STEP
   return { text: "Noted." }
 }
 
@@ -88,16 +88,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await tasks(), "the second message is none").toBe(list)
   })
 
-  once(promised("task.D2", "also in `opencode run`, and not without the setting"), async () => {
-    const task = await openTaskProject(binary, script)
-    await runWell(task, LONG)
-    expect(lastTurn(task)).not.toContain("[Baton]")
-    task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
-    await runWell(task, LONG)
-    expect(lastTurn(task)).toContain("[Baton] The message above is task ts-")
-  })
-
-  test(
+  once(
     promised("task.D3", "an agent without bash reads and logs its task by tools, and no other has them"),
     async () => {
       const task = await openSharedTask(binary, script, { config: CONFIG })
@@ -122,7 +113,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
 // scripts/test warns that this is left out.
 describe.skipIf(!isTmuxHere()).each(NEWEST_OR_ALL)("OpenCode $version in a terminal", (binary) => {
-  test(promised("task.D1", "/task begins a task, and shows it"), async () => {
+  test(promised(["task.D1", "notices.A1"], "/task begins a task and shows it; events are told"), async () => {
     const task = await openTaskProject(binary, script)
     const tui = await startTui(binary, task.project)
     try {
@@ -130,12 +121,16 @@ describe.skipIf(!isTmuxHere()).each(NEWEST_OR_ALL)("OpenCode $version in a termi
       tui.type("/task ")
       await tui.shows(/┃ +\/task\s*$/m)
       await tui.send(task.taskID)
+      await tui.shows(new RegExp(`Baton: task ${task.taskID}[\\s\\S]*${TASK.title} · open`))
       await eventually("the request", () => turnsOf(task).find((text) => text.includes(TASK.specification)))
       await tui.shows("Noted.")
       tui.type("/task ")
       await tui.shows(/┃ +\/task\s*$/m)
       tui.press("Enter")
       await tui.shows(`${task.taskID}, ${TASK.title} (`)
+      await tui.send(`${CORRECTION} COMPACT-NOW`)
+      const learned = tui.shows(/Baton: learned[\s\S]*“No, use tabs/)
+      await Promise.all([learned, tui.shows("Baton: compaction 1 recorded")])
     } finally {
       await tui.stop()
     }

@@ -6,7 +6,7 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   casesOf,
-  closeTaskProjects,
+  openSharedTask,
   openTaskProject,
   type TaskProject,
   testsOnce,
@@ -15,11 +15,11 @@ import { handoffScript } from "../../support/model/handoff-script.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
 import { compactionsOf, compactsOnce, lastTurn, runWell } from "../sessions.ts"
 
-closeTaskProjects()
+type Placed = Pick<TaskProject, "project">
 
-const inProject = ({ project }: TaskProject, path: string) => join(project.directory, path)
+const inProject = ({ project }: Placed, path: string) => join(project.directory, path)
 
-const put = (task: TaskProject, path: string, make: (path: string) => void): void => {
+const put = (task: Placed, path: string, make: (path: string) => void): void => {
   const place = inProject(task, path)
   mkdirSync(dirname(place), { recursive: true })
   rmSync(place, { recursive: true, force: true })
@@ -28,7 +28,7 @@ const put = (task: TaskProject, path: string, make: (path: string) => void): voi
 const pipe = (path: string) => execFileSync("mkfifo", [path])
 const device = (path: string) => symlinkSync("/dev/zero", path)
 
-const git = ({ project }: TaskProject, ...args: string[]) =>
+const git = ({ project }: Placed, ...args: string[]) =>
   execFileSync("git", ["-C", project.directory, ...GIT_IDENTITY, ...args], { stdio: "pipe" })
 
 /** Files that Baton reads at a start, at a message, and at a compaction. */
@@ -68,16 +68,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   once(promised("trust.A4", "sends no file that a link of the repository's leads to"), async () => {
-    const task = await openTaskProject(binary, compactsOnce)
-    const secret = join(task.project.home, "credentials")
+    const task = await openSharedTask(binary, compactsOnce)
+    const secret = `${task.project.directory}-credentials`
     writeFileSync(secret, "<!-- baton: -->\naws_secret_access_key = wJalrXUtnFEMI\n")
     for (const name of ["handoff", "worker"]) put(task, `prompts/${name}.md`, (path) => symlinkSync(secret, path))
     git(task, "add", "-f", "prompts")
     git(task, "commit", "-q", "-m", "prompts")
-    await runWell(task, task.message)
+    await task.say(task.message)
     expect(compactionsOf(task)).toHaveLength(1)
     for (const { conversation } of task.model.requests) expect(conversation).not.toContain("wJalrXUtnFEMI")
-    expect(task.project.batonLog().join("\n")).toContain("it is a link that came with the repository")
+    await task.logged("it is a link that came with the repository")
   })
 
   once(promised("trust.A4", "/handoff runs no file monitor and no filter of the repository's"), async () => {

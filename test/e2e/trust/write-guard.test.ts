@@ -5,7 +5,6 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   bash,
-  closeTaskProjects,
   type ModelReply,
   newestWords,
   openSharedTask,
@@ -13,8 +12,6 @@ import {
   type SharedTask,
   testsOnce,
 } from "../../support/index.ts"
-
-closeTaskProjects()
 
 const MAIN = ".opencode/baton/ledger/embedded/main.ts"
 const STATE = ".opencode/state/outbox/1.json"

@@ -1,28 +1,33 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, closeTaskProjects, openTaskProject, type TaskProject, testsOnce } from "../../support/index.ts"
+import {
+  BOTH_ENDS,
+  eventually,
+  openSharedTask,
+  openTaskProject,
+  type TaskProject,
+  testsOnce,
+} from "../../support/index.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
-import { runWell } from "../sessions.ts"
-
-closeTaskProjects()
+import { liveState, runWell } from "../sessions.ts"
 
 const NOT_RUN = "the project's state writer is not run until you allow it"
 
-/** A repository whose settings name a writer, and what shows that it ran. */
-const withWriter = async (binary: (typeof BOTH_ENDS)[number], options: Parameters<typeof openTaskProject>[2] = {}) => {
-  const writer = (task: TaskProject) => `echo ran >> '${join(task.project.home, "writer-ran")}'; cat > /dev/null\n`
-  const task: TaskProject = await openTaskProject(binary, () => ({ text: "Done." }), options)
-  task.project.write("writer.sh", writer(task))
-  task.project.write(".opencode/baton.json", JSON.stringify({ liveState: { writer: ["sh", "writer.sh"] } }))
-  const ran = join(task.project.home, "writer-ran")
+const done = () => ({ text: "Done." })
+
+/** Adds settings that name a writer to the repository. @returns the file that shows that it ran, and `baton` */
+const bringWriter = ({ project, binary }: Pick<TaskProject, "project" | "binary">) => {
+  const ran = `${project.directory}-writer-ran`
+  project.write("writer.sh", `echo ran >> '${ran}'; cat > /dev/null\n`)
+  project.write(".opencode/baton.json", JSON.stringify({ liveState: { writer: ["sh", "writer.sh"] } }))
   const baton = (...args: string[]) => {
-    const launcher = join(task.project.directory, ".opencode/baton/bin/baton")
-    return runProgram([launcher, ...args], { project: task.project, environment: { BATON_OPENCODE: binary.path } })
+    const launcher = join(project.directory, ".opencode/baton/bin/baton")
+    return runProgram([launcher, ...args], { project, environment: { BATON_OPENCODE: binary.path } })
   }
-  return { task, ran, baton }
+  return { ran, baton }
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
@@ -30,12 +35,20 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   once(
     promised("trust.A3", "a writer that came with the repository runs when it was allowed, and not before"),
     async () => {
-      const { task, ran, baton } = await withWriter(binary)
+      const task = await openSharedTask(binary, done)
+      const { ran, baton } = bringWriter(task)
       const { project } = task
-      await runWell(task, task.message)
+      /** Works in a new instance until its live state is shown. */
+      const work = async () => {
+        await task.restart()
+        const id = await task.say(task.message)
+        const isShown = () => liveState(project.directory)?.root_opencode_session_id === id || undefined
+        await eventually("the live state", isShown)
+      }
+      await work()
       expect(existsSync(ran)).toBe(false)
       expect(liveFiles(project.directory)).toHaveLength(1)
-      expect(project.batonLog().filter((line) => line.includes(NOT_RUN))).toHaveLength(1)
+      expect(project.log().split(NOT_RUN), "once in the log of all projects").toHaveLength(2)
       expect((await baton("doctor")).stdout).toMatch(
         /warning +live-state +the writer \["sh","writer.sh"\] .* is not run until/,
       )
@@ -44,13 +57,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         exitCode: 0,
         stdout: expect.stringContaining("Allowed in"),
       })
-      await runWell(task, task.message)
-      expect(readFileSync(ran, "utf8")).toBe("ran\n")
+      await task.restart()
+      await task.say(task.message)
+      const hasRun = () => (existsSync(ran) && readFileSync(ran, "utf8") === "ran\n") || undefined
+      await eventually("the writer's start", hasRun)
 
-      rmSync(ran)
       writeFileSync(join(project.directory, "writer.sh"), `echo pulled >> '${ran}'\n`)
-      await runWell(task, task.message)
-      expect(existsSync(ran)).toBe(false)
+      await work()
+      expect(hasRun(), "and not what it has become").toBe(true)
     },
   )
 
@@ -60,7 +74,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       "with a global Baton, OpenCode's switch keeps out the project's settings and prompts",
     ),
     async () => {
-      const { task, ran, baton } = await withWriter(binary, { bundle: "project-and-global" })
+      const task = await openTaskProject(binary, done, { bundle: "project-and-global" })
+      const { ran, baton } = bringWriter(task)
       expect((await baton("trust", "writer")).exitCode).toBe(0)
       task.project.write(
         "prompts/worker.md",
