@@ -48,7 +48,8 @@ describe.each(endsOf(0))("OpenCode $version", { timeout: deadline(300_000) }, (b
   })
 
   test(promised("faults.F1", "session.get hangs: a session from before the bundle is found"), async () => {
-    const task = await openTaskProject(binary, compactsOnDemand)
+    const script = afterDelivery(() => task, compactsOnDemand)
+    const task: TaskProject = await openTaskProject(binary, script)
     const { project } = task
     await withoutPlugins(task, () => task.run(task.message))
     const plugin = join(project.directory, ".opencode/plugins/a-fault.ts")

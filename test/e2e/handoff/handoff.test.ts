@@ -17,7 +17,16 @@ import {
   testsOnce,
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
-import { expectInOrder, forkSession, handOver, lastTurn, messagesOf, recordsOf, runWell } from "../sessions.ts"
+import {
+  afterDelivery,
+  expectInOrder,
+  forkSession,
+  handOver,
+  lastTurn,
+  messagesOf,
+  recordsOf,
+  runWell,
+} from "../sessions.ts"
 
 const FILES = ["src/parser.ts", "src/a file.ts", "missing.ts", ".env", "README.md"]
 const TEMPLATE = "Hand this work over"
@@ -37,7 +46,8 @@ const parametersOf = (request: ModelRequest | undefined, name: string): unknown 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   test(promised(["handoff.E1", "handoff.A2", "handoff.B3", "handoff.B4"], "in run, the draft is whole"), async () => {
-    const task = withFiles(await openTaskProject(binary, handoffScript({ ...HANDED_OVER, start: true })))
+    const script = afterDelivery(() => task, handoffScript({ ...HANDED_OVER, start: true }))
+    const task: TaskProject = withFiles(await openTaskProject(binary, script))
     const { taskID, model } = task
     await runWell(task, task.message)
     const from = newestSessionID(task)

@@ -87,7 +87,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     for (const part of ["was compacted before this session was forked", `- Task: ${task.taskID}`, BRIEF])
       expect(lastTurn(task)).toContain(part)
     expect(await recordsOf(task)).toHaveLength(2)
-    expect((await task.ledger.show(task.taskID)).description).toContain(`(session ${id}, `)
+    const isHandedOver = async () =>
+      (await task.ledger.show(task.taskID)).description.includes(`(session ${id}, `) || undefined
+    await eventually("the handoff", isHandedOver, ...LEDGER_WAIT_MS)
   })
 
   once(promised("task.B4", "without a task the model receives what it receives without the bundle"), async () => {
