@@ -29,7 +29,7 @@ const setUp = (answers: ClaimOutcome[] = [], setting: ClaimsMode = "shared") => 
       },
       releaseClaims: async (sessionIDs) => void calls.push(`release ${sessionIDs.join(" ")}`),
     },
-    tasks: { owner: async (own) => own },
+    tasks: { owner: async (own) => (own.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : own) },
     mode: async () => world.setting,
     tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
     log,
@@ -49,6 +49,18 @@ describe("a session's claim", () => {
     await claims.forget("ses_1")
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "release ses_1"])
+  })
+
+  test(promised("claim.B1", "is its parent's for a child, and none is made by a handoff or when off"), async () => {
+    const { claims, calls, world } = setUp()
+    await claims.toolStarting(first, "handoff_session")
+    world.setting = "off"
+    await claims.toolStarting(first, "edit")
+    expect(calls).toEqual([])
+    world.setting = "shared"
+    await claims.toolStarting({ ...first, sessionID: "ses_child", origin: "parent" }, "edit")
+    await claims.forget("ses_child")
+    expect(calls).toEqual([`claim ${TASK} ses_parent`])
   })
 
   test(promised("claim.B1", "moves with the session to another task, and all are released at the end"), async () => {

@@ -5,6 +5,7 @@ import type { ContextDeps } from "../../../.opencode/baton/compaction/context.ts
 import { DEFAULT_HANDOFF_PROMPT, loadContext, readInstructions } from "../../../.opencode/baton/compaction/context.ts"
 import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { renderNote } from "../../../.opencode/baton/compaction/texts.ts"
+import { builtInProtocol } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
@@ -59,6 +60,17 @@ describe("the context of a compaction", () => {
       ])
     },
   )
+
+  test(promised("start.A4", "names the project's own prompts in one line each, and uses none"), async () => {
+    const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
+    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+    const { identity } = await loadContext(deps, BINDING, EMPTY_STATE)
+    expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
+    const info = (name: string, used: string) =>
+      `info prompts/${name}.md is the project's own (no contract comment): built-in ${used} used`
+    const said = logged("the project's own").map(({ level, message }) => `${level} ${message}`)
+    expect(said).toEqual([info("handoff", "text"), info("worker", "protocol")])
+  })
 })
 
 /** Preparations of a session whose prompt has another wording at each reading. */

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createTaskCommand, titleFrom } from "../../../.opencode/baton/compaction/task-command.ts"
 import { DEFAULT_SETTINGS } from "../../../.opencode/baton/host/settings.ts"
+import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -23,10 +24,11 @@ const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = {
   mkdirSync(root)
   const bound: string[] = []
   const released: string[] = []
+  const logged: OutboxEntry[] = []
   let current: SessionTask | undefined = binding
   const command = createTaskCommand({
     sessions: createFakeSessions(new Map([["ses_1", { messages: isFork ? [userMessage([textPart("Go.")])] : [] }]])),
-    outbox: { add: async () => {} },
+    outbox: { add: async (entry) => void logged.push(entry) },
     ledger,
     tasks: {
       find: async () => current,
@@ -43,10 +45,17 @@ const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = {
     projectRoot: root,
     log: createRecordedLog(),
   })
-  return { ...command, script, calls, bound, released }
+  return { ...command, script, calls, bound, released, logged }
 }
 
 describe("/task", () => {
+  test(promised("task.D1", "alone shows the task and what is ready, and binds nothing"), async () => {
+    const text = await setUp().expand("ses_1", "")
+    expect(text).toContain(`This session's task: ${taskID}, ${taskID} (open)`)
+    expect(text).toContain("Ready in project:\n- ts-0000aa  ts-0000aa")
+    expect(text).not.toMatch(/^Task:/m)
+  })
+
   test.each([
     ["ts-0000AA", "Task: ts-0000aa\n\nBegin the work on it."],
     ['"ts-0000aa Mind the lexer."', "Task: ts-0000aa\n\nMind the lexer."],
@@ -105,5 +114,16 @@ describe("the first message as a task", () => {
     script.readable = false
     expect(await begin("ses_1", LONG)).toBe(false)
     expect(bound).toEqual([])
+  })
+})
+
+describe("the tools for an agent without a shell", () => {
+  test(promised("task.D3", "show the task and log to it through the outbox"), async () => {
+    const { show, log, logged, script } = setUp()
+    expect(await show("ses_1")).toContain(`${taskID}: ${taskID} (open)`)
+    expect(await log("ses_1", "Checkpoint")).toBe(`Logged to ${taskID}`)
+    expect(logged).toEqual([{ kind: "log", taskID, message: "Checkpoint" }])
+    script.readable = false
+    expect(await show("ses_1")).toContain("The ledger does not answer: scripted.")
   })
 })

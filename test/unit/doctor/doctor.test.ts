@@ -58,6 +58,15 @@ describe("rendering", () => {
   })
 })
 
+const VERSIONS = {
+  ok: ["1.2.15", "1.18.33", "1.3.0-beta.1"],
+  broken: ["1.2.14", "1.1.99", "2.0.0"],
+  warning: ["0.0.0-dev-202601010000", "local"],
+}
+test.each(Object.entries(VERSIONS))(promised("install.E2", "OpenCode is %s: %j"), (status, versions) => {
+  for (const version of versions) expect(checkVersion(version, "/bin/opencode").status, version).toBe(status)
+})
+
 test(promised("package.A7", "says of OpenCode 2 where the 1.x line is"), () => {
   expect(checkVersion("2.3.0", "/bin/opencode")).toMatchObject({
     fix: expect.stringContaining("npm install -g opencode-ai@1"),

@@ -139,6 +139,18 @@ describe("file references", () => {
     }
   })
 
+  test(promised("handoff.C1", "never break on any text"), () => {
+    const sign = fc.constantFrom("@", '@"', "`", "```\n", "\\", ":1-", "#L", ")", "\ud83d", "\udc00")
+    const piece = fc.oneof(fc.string(), sign)
+    forAll(3_000, [fc.array(piece, { maxLength: 20 })], (parts) => {
+      for (const { path, lines } of parseReferences(parts.join(""))) {
+        expect(path).not.toBe("")
+        expect(lines?.first ?? 1).toBeGreaterThanOrEqual(1)
+        expect(lines?.last ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(lines?.first ?? 1)
+      }
+    })
+  })
+
   test(promised("handoff.E2", "end after 1,000"), () => {
     const text = Array.from({ length: 5_000 }, (_, index) => `@f${index}`).join(" ")
     expect(pathsIn(text)).toEqual(Array.from({ length: 1_000 }, (_, index) => `f${index}`))

@@ -463,6 +463,14 @@ describe("the outbox", () => {
     expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
   })
 
+  test("merges a handoff, and the one after it takes its place", async () => {
+    const { open, task, calls } = setUp()
+    task().description = "Build it."
+    await deliver(open(), ...["first", "second", "second"].map((section) => handoff(section, "Build it.")))
+    expect(splitHandoffs(task().description)).toEqual({ specification: "Build it.", handoffs: ["second"] })
+    expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
+  })
+
   test("brings a specification back that was written over while the handoff waited", async () => {
     const { open, task } = setUp()
     task().description = "Progress: half."

@@ -55,6 +55,15 @@ describe("a record that is put back", () => {
     return renewRecords(records, RIGHT).map((one) => one.record)
   }
 
+  test(promised("outbox.A1", "goes to its new task without the old one's specification and attempt"), () => {
+    const before = { at: AT, by: "1-a", equalBefore: 4 }
+    const [moved] = renewRecords([record(log("one"), before)], RIGHT)
+    const attempt = { at: AT, by: "baton outbox", equalBefore: 0 }
+    expect(moved?.record).toEqual({ version: 1, createdAt: AT, entry: log("one", RIGHT.id), attempt })
+    const [redirected] = renew(handoff(section("ses_A", 1)))
+    expect(redirected?.entry).toEqual(own(section("ses_A", 1), RIGHT.id))
+  })
+
   test("stays as it is for its own task, with the attempt that was begun", () => {
     const before = { at: AT, by: "1-a", equalBefore: 4 }
     const own = record(log("one", RIGHT.id), before)
