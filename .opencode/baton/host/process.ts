@@ -1,6 +1,5 @@
 import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process"
-import { constants, readFileSync } from "node:fs"
-import { access, stat } from "node:fs/promises"
+import { accessSync, constants, readFileSync, statSync } from "node:fs"
 import { devNull, constants as system } from "node:os"
 import { delimiter, isAbsolute, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
@@ -9,12 +8,13 @@ import { withDeadline } from "./async.ts"
 import { describeError, errorCode } from "./log.ts"
 import { childEnvironment } from "./untrusted.ts"
 
-export const isExecutableFile = async (path: string): Promise<boolean> => {
+export const isExecutableFile = (path: string): boolean => {
   try {
-    await access(path, constants.X_OK)
-    return (await stat(path)).isFile()
+    if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
+    accessSync(path, constants.X_OK)
+    return true
   } catch {
-    // Missing or not permitted: in both cases the search along PATH goes on.
+    // Not permitted: the search along PATH goes on.
     return false
   }
 }
@@ -24,11 +24,9 @@ export const isExecutableFile = async (path: string): Promise<boolean> => {
  * @returns all executable files of that name, in PATH's order; relative folders are skipped, since they would run files of
  *   the project
  */
-export const findExecutables = async (name: string, path: string | undefined): Promise<readonly string[]> => {
+export const findExecutables = (name: string, path: string | undefined): readonly string[] => {
   const folders = (path ?? "").split(delimiter).filter(isAbsolute)
-  const candidates = [...new Set(folders)].map((folder) => join(folder, name))
-  const usable = await Promise.all(candidates.map(isExecutableFile))
-  return candidates.filter((_, index) => usable[index])
+  return [...new Set(folders)].map((folder) => join(folder, name)).filter(isExecutableFile)
 }
 
 /** A program and its arguments, which are passed on byte for byte. */
@@ -264,11 +262,11 @@ type ProcessRunnerDeps = {
 /** Creates the process runner for this host: Bun's `$` if it and `timeout` exist, else node:child_process. */
 export const createProcessRunner = ({ shell, platform = process.platform }: ProcessRunnerDeps): RunProcess => {
   const node = createNodeRunner({ platform })
-  const choose = async (): Promise<RunProcess> => {
-    const hasTimeout = shell && platform !== "win32" && (await findExecutables("timeout", process.env.PATH)).length > 0
+  const choose = (): RunProcess => {
+    const hasTimeout = shell && platform !== "win32" && findExecutables("timeout", process.env.PATH).length > 0
     return hasTimeout ? createShellRunner(shell) : node
   }
-  let chosen: Promise<RunProcess> | undefined
+  let chosen: RunProcess | undefined
   return async (argv, options) => {
     const unsendable = argv.findIndex((argument) => argument.includes("\0"))
     if (unsendable >= 0) {
@@ -276,6 +274,6 @@ export const createProcessRunner = ({ shell, platform = process.platform }: Proc
       return { kind: "not-started", cause }
     }
     chosen ??= choose()
-    return (await chosen)(argv, options)
+    return chosen(argv, options)
   }
 }

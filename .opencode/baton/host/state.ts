@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import {
   closeSync,
   fsync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -10,7 +11,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs"
-import { readdir, rename, rm } from "node:fs/promises"
+import { rename, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import type { PluginInput } from "@opencode-ai/plugin"
@@ -195,6 +196,8 @@ export const createJsonStore = <T>(deps: {
     let text: string
     let z: Zod
     try {
+      // Most sessions have nothing stored: a turn of the event loop, which OpenCode's start holds for long, is not waited for.
+      if (!lstatSync(path, { throwIfNoEntry: false })) return undefined
       text = await readOwnText(path)
       z = await loadZod()
       unreadable.delete(key)
@@ -249,10 +252,12 @@ export const createJsonStore = <T>(deps: {
       }
     },
     keys: async () => {
-      const names = await readdir(state.path(folder)).catch((error: unknown) => {
+      let names: string[] = []
+      try {
+        names = readdirSync(state.path(folder))
+      } catch (error) {
         if (!isNotFound(error)) log.warn("stored state cannot be listed", { folder, error: describeError(error) })
-        return []
-      })
+      }
       const stored = names
         .filter((name) => name.endsWith(JSON_ENDING))
         .map((name) => name.slice(0, -JSON_ENDING.length))

@@ -84,14 +84,14 @@ describe("git's own files", () => {
 })
 
 describe("programs on PATH", () => {
-  test("are sought in absolute folders alone: a relative one would run what the project holds", async () => {
+  test("are sought in absolute folders alone: a relative one would run what the project holds", () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, "c2c"), "", { mode: 0o755 })
     const path = ["", relative(process.cwd(), folder), folder].join(delimiter)
-    expect(await findExecutables("c2c", path)).toEqual([join(folder, "c2c")])
+    expect(findExecutables("c2c", path)).toEqual([join(folder, "c2c")])
   })
 
-  test("are files that may be run, each once and in PATH's order", async () => {
+  test("are files that may be run, each once and in PATH's order", () => {
     const root = temporaryFolder()
     for (const [name, mode] of Object.entries({ a: 0o755, b: 0o644, c: 0o755 })) {
       mkdirSync(join(root, name))
@@ -99,6 +99,6 @@ describe("programs on PATH", () => {
     }
     mkdirSync(join(root, "d", "tool"), { recursive: true })
     const path = ["c", "b", "d", "a", "c"].map((name) => join(root, name)).join(delimiter)
-    expect(await findExecutables("tool", path)).toEqual([join(root, "c", "tool"), join(root, "a", "tool")])
+    expect(findExecutables("tool", path)).toEqual([join(root, "c", "tool"), join(root, "a", "tool")])
   })
 })

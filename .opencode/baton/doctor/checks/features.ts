@@ -75,8 +75,8 @@ const checkWriter = async ({ root, environment, serving }: Served): Promise<Obse
     return ok(c2c.kind === "own-plugin" ? `${own}; c2c is left to its own plugin, ${c2c.path}` : own)
   const [program] = chosen.argv
   const isThere = program.includes("/")
-    ? await isExecutableFile(program)
-    : (await findExecutables(program, environment.PATH)).length > 0
+    ? isExecutableFile(program)
+    : findExecutables(program, environment.PATH).length > 0
   if (isThere) return ok(`the stream goes to ${program}`)
   const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in .opencode/baton.json.`
   return warning(`no live state: the writer '${program}' is not there`, fix)

@@ -22,17 +22,17 @@ type Located = { readonly path: string } | { readonly problem: Observation }
 const locate = async ({ environment, home }: Context): Promise<Located> => {
   const named = environment.BATON_OPENCODE
   if (named) {
-    if (await isExecutableFile(named)) return { path: named }
+    if (isExecutableFile(named)) return { path: named }
     const message = `BATON_OPENCODE is '${named}', which is not a program`
     return { problem: broken(message, "Set BATON_OPENCODE to OpenCode's binary, or unset it.") }
   }
   // The plugins set it for the agent's shell: the running OpenCode.
   const running = environment.BATON_RUNTIME
-  if (running && (await isExecutableFile(running))) return { path: running }
-  const [onPath] = await findExecutables("opencode", environment.PATH)
+  if (running && isExecutableFile(running)) return { path: running }
+  const [onPath] = findExecutables("opencode", environment.PATH)
   if (onPath !== undefined) return { path: onPath }
   const installed = join(home, ".opencode", "bin", "opencode")
-  if (await isExecutableFile(installed)) return { path: installed }
+  if (isExecutableFile(installed)) return { path: installed }
   return { problem: broken("no OpenCode found on PATH", INSTALL) }
 }
 

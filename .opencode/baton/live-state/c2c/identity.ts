@@ -53,7 +53,7 @@ export const readC2c = async ({
   folders: readonly string[]
 }): Promise<C2c> => {
   const { C2C_MCP_SESSION_ID: sessionID, C2C_CLI_COMMAND: command, PATH } = environment
-  const program = command || (await findExecutables("c2c", PATH))[0]
+  const program = command || findExecutables("c2c", PATH)[0]
   if (program === undefined) return { kind: "none" }
   const path = findOwnPlugin(environment, folders)
   if (path !== undefined) return { kind: "own-plugin", path }

@@ -93,7 +93,7 @@ export const createBoundary = async (
 ): Promise<Boundary | Refusal> => {
   const isMac = platform === "darwin"
   if (!isMac && platform !== "linux") return refusals.noBoundary(`there is none on ${platform}`)
-  const [program] = isMac ? ["/usr/bin/sandbox-exec"] : await findExecutables("bwrap", env.PATH)
+  const [program] = isMac ? ["/usr/bin/sandbox-exec"] : findExecutables("bwrap", env.PATH)
   if (program === undefined) return refusals.noBoundary("there is no bwrap on PATH")
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "baton-boundary-")))
   const temporary = join(folder, "tmp")
