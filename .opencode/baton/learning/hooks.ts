@@ -61,12 +61,17 @@ export const createLearningHooks = (core: Core): Hooks => {
       return false
     }
   }
+  /** For a session with a task. */
+  const mayAgentsHaveLearned = async (sessionID: string): Promise<boolean> => {
+    const services = await core.services.current
+    return services?.tasks.cached(sessionID) !== undefined && services.ledger.mayHaveLearnings()
+  }
   /** Something was learned here, in the main worktree, or under the user's own name for the project; or by agents, for a task. */
   const mayHaveLearnings = async (sessionID: string): Promise<boolean> =>
     load.current !== undefined ||
-    (await core.services.current)?.tasks.cached(sessionID) !== undefined ||
     existsSync(inProject("state", "learning")) ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
+    (await mayAgentsHaveLearned(sessionID)) ||
     isNamed()
   const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
     // A message that sets a task teaches nothing, and need not wait for the rules.

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs"
-import { stat } from "node:fs/promises"
 import { join } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
@@ -9,7 +8,7 @@ import { readOwnText } from "../host/untrusted.ts"
 import { isBatons, type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
 import { type Outbox, queueKey } from "../ledger/outbox-store.ts"
-import { databasePath } from "../ledger/runner.ts"
+import { databasePath, stampOf } from "../ledger/runner.ts"
 import type { LearningProject } from "./learning.ts"
 import type { SessionRecord, Statement } from "./records.ts"
 import { ABOUT_ANSWERS, ABOUT_CHANGES, isGeneral, SCOPED, STANDING } from "./signals.ts"
@@ -189,22 +188,6 @@ type Copy = { readonly version: 2; readonly stamp: string; readonly learnings: r
 
 const COPY_FILE = "known.json"
 
-/** Changes with each write to the database; undefined when there is none. */
-const stampOf = async (database: string): Promise<string | undefined> => {
-  const sizes = await Promise.all(
-    [database, `${database}-wal`].map((path) =>
-      stat(path).then(
-        ({ mtimeMs, size }) => (size > 0 ? `${mtimeMs}-${size}` : ""),
-        (error: unknown) => {
-          if (isNotFound(error)) return ""
-          throw error
-        },
-      ),
-    ),
-  )
-  return sizes[0] === "" ? undefined : sizes.join(" ")
-}
-
 const copySchema = (z: Zod): ZodType<Copy> =>
   z.object({ version: z.literal(2), stamp: z.string(), learnings: z.array(knownLearningSchema(z)) })
 
@@ -266,7 +249,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
 
   const readLedger = async (hasTask: boolean): Promise<readonly KnownLearning[]> => {
     if (!hasTask && !hasLearned()) return []
-    const stamp = await stampOf(database)
+    const stamp = stampOf(database)
     if (stamp === undefined) return []
     copy ??= await readCopy()
     const key = `${project.onlyFolder ?? project.name} ${stamp}`

@@ -180,6 +180,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       },
       write: (args) => write(args),
     }),
+    mayHaveLearnings: runner.mayHaveLearnings,
     ...claims,
     shorten,
     readTask: async (id, { deadlineMs = READ_DEADLINE_MS, withClaim = false } = {}) => {

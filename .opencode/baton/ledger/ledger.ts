@@ -114,6 +114,8 @@ export type TaskAdded =
 /** The ledger of one directory. No call throws; every call has a deadline; one program runs at a time. */
 export type Ledger = LearningLedger &
   ClaimLedger & {
+    /** False when the ledger holds no learning of any project. Runs no program. */
+    mayHaveLearnings(): Promise<boolean>
     /** Default deadline 2 s. `withClaim`: also where the real prog is used, which has no claims. */
     readTask(id: string, options?: CallOptions & { readonly withClaim?: boolean }): Promise<TaskRead>
     /** All tasks and epics of the database; undefined when they cannot be read. Default deadline 2 s. */

@@ -1,4 +1,5 @@
-import { type FileHandle, open } from "node:fs/promises"
+import { statSync } from "node:fs"
+import { type FileHandle, open, readFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { createDeferred, withDeadline } from "../host/async.ts"
@@ -8,7 +9,8 @@ import { bundleRoot as ownBundleRoot } from "../host/project.ts"
 import type { ForeignProgram, LedgerProgram, LedgerStatus } from "./ledger.ts"
 
 type LocatedLedger =
-  | { readonly kind: "real"; readonly path: string; readonly command: Argv }
+  /** `isScript`: a script around prog, which may name a database of its own. */
+  | { readonly kind: "real"; readonly path: string; readonly command: Argv; readonly isScript: boolean }
   | {
       readonly kind: "embedded"
       readonly path: string
@@ -30,6 +32,31 @@ type LedgerLocatorDeps = {
 export const databasePath = (env: LedgerLocatorDeps["env"], home = env.HOME || homedir()): string =>
   env.PROG_DB || join(home, ".prog", "prog.db")
 
+/** Changes with each write to the database; undefined when there is none. @throws the file system's own error */
+export const stampOf = (database: string): string | undefined => {
+  const [main, changes] = [database, `${database}-wal`].map((path) => {
+    const { mtimeMs = 0, size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+    return size > 0 ? `${mtimeMs}-${size}` : ""
+  })
+  return main === "" ? undefined : `${main} ${changes}`
+}
+
+/** The start of a learning's id, which SQLite stores as it is. */
+const LEARNING_MARK = "lrn-"
+/** Read in some milliseconds; a larger database is not searched. */
+const MAX_SEARCHED_BYTES = 16 * 1024 * 1024
+
+/** @throws the file system's own error */
+const searchLearnings = async (database: string): Promise<boolean> => {
+  // The log of changes first: what moves from it into the database meanwhile is then found there.
+  for (const path of [`${database}-wal`, database]) {
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    if (size > MAX_SEARCHED_BYTES) return true
+    if (size > 0 && (await readFile(path)).includes(LEARNING_MARK)) return true
+  }
+  return false
+}
+
 /** The second line of bin/prog, in every copy of it. */
 const LAUNCHER_MARK = "\n# baton-ledger-launcher\n"
 const MARKED_BYTES = 200
@@ -41,18 +68,21 @@ const LEDGER_MARKS = ["github.com/baiirun/prog", "PROG_DB"]
 const LONGEST_MARK = Math.max(...LEDGER_MARKS.map((mark) => mark.length))
 const CHUNK_BYTES = 1024 * 1024
 
-const isLauncher = (start: Buffer): boolean => start.toString("latin1", 0, MARKED_BYTES).includes(LAUNCHER_MARK)
-
 /** Identifies a program called prog by its content. @throws the file system's error */
-const recognise = async (file: FileHandle): Promise<"launcher" | "ledger" | "foreign"> => {
+const recognise = async (file: FileHandle): Promise<"launcher" | "ledger" | "script" | "foreign"> => {
+  let found: "ledger" | "script" = "ledger"
   const buffer = Buffer.alloc(LONGEST_MARK + CHUNK_BYTES)
   // The end of the previous chunk is kept in front, for a mark that crosses the boundary.
   let carried = 0
   for (let at = 0; ; ) {
     const { bytesRead } = await file.read(buffer, carried, CHUNK_BYTES, at)
     const filled = carried + bytesRead
-    if (at === 0 && isLauncher(buffer.subarray(0, filled))) return "launcher"
-    if (LEDGER_MARKS.some((mark) => buffer.subarray(0, filled).includes(mark))) return "ledger"
+    if (at === 0) {
+      const start = buffer.toString("latin1", 0, Math.min(filled, MARKED_BYTES))
+      if (start.includes(LAUNCHER_MARK)) return "launcher"
+      if (start.startsWith("#!")) found = "script"
+    }
+    if (LEDGER_MARKS.some((mark) => buffer.subarray(0, filled).includes(mark))) return found
     if (bytesRead === 0) return "foreign"
     at += bytesRead
     carried = Math.min(filled, LONGEST_MARK)
@@ -60,7 +90,9 @@ const recognise = async (file: FileHandle): Promise<"launcher" | "ledger" | "for
   }
 }
 
-const recogniseProgram = async (path: string): Promise<"launcher" | "ledger" | { readonly foreign: string }> => {
+const recogniseProgram = async (
+  path: string,
+): Promise<"launcher" | "ledger" | "script" | { readonly foreign: string }> => {
   try {
     const file = await open(path)
     try {
@@ -100,10 +132,11 @@ const createLedgerLocator = (deps: LedgerLocatorDeps) => {
   const search = async (): Promise<LocatedLedger> => {
     const forced = env.BATON_LEDGER
     if (forced === "embedded") return embeddedLedger(deps)
-    for (const path of await findExecutables(runtime.platform === "win32" ? "prog.exe" : "prog", env.PATH)) {
+    for (const path of findExecutables(runtime.platform === "win32" ? "prog.exe" : "prog", env.PATH)) {
       const found = await recogniseProgram(path)
-      if (found === "ledger") return { kind: "real", path, command: [path] }
-      if (found === "launcher" || foreign.has(path)) continue
+      if (found === "launcher") continue
+      if (typeof found === "string") return { kind: "real", path, command: [path], isScript: found === "script" }
+      if (foreign.has(path)) continue
       foreign.set(path, { path, reason: found.foreign })
       log.warn("a program called prog is not the ledger and is not used", { path, reason: found.foreign })
     }
@@ -220,6 +253,8 @@ export type LedgerRunner = {
   runEmbedded(args: readonly string[], deadlineMs: number): Promise<LedgerAnswer>
   /** Tells whether the real prog is used. */
   isReal(): Promise<boolean>
+  /** False when the database holds no learning of any project: no program is run to find out. */
+  mayHaveLearnings(): Promise<boolean>
   status(deadlineMs: number): Promise<LedgerStatus>
 }
 
@@ -279,7 +314,23 @@ export const createLedgerRunner = (deps: RunnerDeps): LedgerRunner => {
     }
   }
 
+  let searched: { readonly stamp: string; readonly found: boolean } | undefined
+  const mayHaveLearnings = async (): Promise<boolean> => {
+    const located = await locator.locate()
+    if (located.kind === "real" && located.isScript) return true
+    const database = databasePath(env)
+    const stamp = stampOf(database)
+    if (stamp === undefined) return false
+    if (searched?.stamp !== stamp) searched = { stamp, found: await searchLearnings(database) }
+    return searched.found
+  }
+
   return {
+    mayHaveLearnings: () =>
+      mayHaveLearnings().catch((error: unknown) => {
+        log.warn("whether the ledger has learnings is not known", { error: describeError(error) })
+        return true
+      }),
     run: async (args, deadlineMs) => {
       const turn = await queue.take(deadlineMs, (remaining) => runNow(args, remaining))
       if (turn.kind === "ran") return turn.value

@@ -37,6 +37,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
 
   const ledger: Ledger = {
     ...createLearningCalls({ read: noLearnings, write: noLearnings }),
+    mayHaveLearnings: async () => false,
     claimTask: async () => ({ kind: "claimed" }),
     renewClaims: async (sessionIDs) => sessionIDs,
     releaseClaims: async () => {},

@@ -32,7 +32,8 @@ const open = (session: object = {}) => {
     app: { log: async ({ body }: { body: (typeof logged)[number] }) => void logged.push(body) },
   }
   const input = { client, directory, worktree: directory } as unknown as PluginInput
-  const hooks = createLearningHooks(openCore(input))
+  const core = openCore(input)
+  const hooks = createLearningHooks(core)
   // An outbox that is not stopped goes on trying in the tests that share this process.
   onTestFinished(async () => hooks.dispose?.())
   const event = async (type: string, info: object): Promise<void> =>
@@ -71,7 +72,7 @@ const open = (session: object = {}) => {
     markState(state)
   }
   const begin = () => event("session.created", { id: SESSION })
-  return { hooks, event, request, say, command, read, leave, logged, directory, state, stored, begin }
+  return { core, hooks, event, request, say, command, read, leave, logged, directory, state, stored, begin }
 }
 
 const ROOT = { id: SESSION, title: "", projectID: "p", directory: "/" }
@@ -121,6 +122,21 @@ test(promised("learning.C1", "what teaches nothing loads nothing, not even to fi
   expect(logged).toEqual([])
   await say("msg_2", TAUGHT)
   expect(logged.map(({ message }) => message).join()).toContain("switched off")
+})
+
+test(promised("learning.C3", "a session with a task loads nothing before agents have learned something"), async () => {
+  const { begin, say, logged, directory, core } = open()
+  mkdirSync(join(directory, ".opencode"))
+  writeFileSync(join(directory, ".opencode", "baton.json"), JSON.stringify({ learning: { enabled: false } }))
+  writeFileSync(join(directory, "none.db"), "a task")
+  await begin()
+  await (await core.services()).tasks.bindTo(SESSION, "ts-0000aa", "Fix the parser.")
+  const messages = () => logged.map(({ message }) => message).join()
+  await say("msg_1", "Fix the parser.")
+  expect(messages()).not.toContain("switched off")
+  writeFileSync(join(directory, "none.db"), "a task and lrn-0a1b2c")
+  await say("msg_2", "Fix the lexer.")
+  expect(messages()).toContain("switched off")
 })
 
 test.each([

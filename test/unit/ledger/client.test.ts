@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
@@ -309,5 +309,38 @@ describe("the queue of calls", () => {
     const queue = createCallQueue()
     await expect(queue.take(5000, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken")
     expect(await queue.take(5000, async () => "next")).toEqual({ kind: "ran", value: "next" })
+  })
+})
+
+describe("whether there may be learnings", () => {
+  /** @param script a prog that is a script, on PATH before the embedded ledger */
+  const openDatabase = (script?: string) => {
+    const folder = temporaryFolder()
+    const [database, changes] = [join(folder, "prog.db"), join(folder, "prog.db-wal")]
+    const run = vi.fn<RunProcess>()
+    const PATH = script === undefined ? "" : program(folder, "programs", script)
+    return { database, changes, run, ledger: open([], { run, env: { PATH, PROG_DB: database } }).ledger }
+  }
+
+  test(promised("learning.C3", "is seen in the ledger's files at each change, without a program"), async () => {
+    const { database, changes, ledger, run } = openDatabase()
+    expect(await ledger.mayHaveLearnings(), "no ledger").toBe(false)
+    writeFileSync(database, "SQLite: a task and its log")
+    expect(await ledger.mayHaveLearnings(), "no learning").toBe(false)
+    writeFileSync(changes, "a learning: lrn-0a1b2c")
+    expect(await ledger.mayHaveLearnings(), "not in the database yet").toBe(true)
+    truncateSync(changes)
+    expect(await ledger.mayHaveLearnings(), "not written").toBe(false)
+    writeFileSync(database, "SQLite: a task, its log and lrn-0a1b2c")
+    expect(await ledger.mayHaveLearnings(), "in the database").toBe(true)
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  test(promised("learning.C3", "is taken for granted of a large database and of a script's own"), async () => {
+    const { database, ledger } = openDatabase()
+    writeFileSync(database, "")
+    truncateSync(database, 17 * 1024 * 1024)
+    expect(await ledger.mayHaveLearnings()).toBe(true)
+    expect(await openDatabase(`${LEDGER}PROG_DB=elsewhere exec prog "$@"`).ledger.mayHaveLearnings()).toBe(true)
   })
 })
