@@ -72,7 +72,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
         const { id, parentID, time } = event.properties.info
         if (parentID === undefined || taskless.has(parentID)) taskless.set(id, time.created)
         if (isAuto && parentID === undefined) unopened.set(id, true)
-        return taskless.has(id)
+        return true
       }
       case "session.deleted":
         return taskless.delete(event.properties.info.id)

@@ -260,9 +260,6 @@ export const createTurns = (deps: TurnsDeps): Turns => {
           if (part.type === "patch") activity.snapshotTaken(sessionID, part.files)
           return
         }
-        case "session.created":
-          tasks.sessionCreated(event.properties.info.id, event.properties.info.parentID)
-          return
         case "session.compacted": {
           const { sessionID } = event.properties
           // Found at once: another may follow while an earlier one is being recorded.

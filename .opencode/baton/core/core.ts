@@ -1,7 +1,7 @@
 import { sep } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
-import { type Lazy, lazy, withDeadline } from "../host/async.ts"
+import { createLruMap, type Lazy, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import { type Decide, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError, type Log } from "../host/log.ts"
 import { bundleRoot, findProjectRoot, hasPendingRecords } from "../host/project.ts"
@@ -95,6 +95,8 @@ export type Instance = {
 }
 
 export type Core = Instance & {
+  /** Parents of the sessions that this process saw created; null for none. */
+  readonly parents: Pick<LruMap<string | null>, "get">
   /** The state folder; opens it at the first use. */
   readonly state: Lazy<StateFolder>
   readonly services: Lazy<Services>
@@ -116,8 +118,9 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
   })
   const services = lazy(async () => {
     const [{ createServices }, opened] = await Promise.all([import("./services.ts"), state()])
-    return createServices({ input, projectRoot, state: opened, log: coreLog })
+    return createServices({ input, projectRoot, state: opened, parents, log: coreLog })
   })
+  const parents = createLruMap<string | null>()
   const served: Served[] = []
   let hasLooked = false
   let ended: Promise<void> | undefined
@@ -183,7 +186,12 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
           // Versions that do not call dispose (1.2.15, 1.14.41) send this as the last event.
           if (event.type === "server.instance.disposed") return end()
           if (!claim.isActive()) return undefined
-          if (event.type === "session.created") deliverPending()
+          if (event.type === "session.deleted") parents.delete(event.properties.info.id)
+          if (event.type === "session.created") {
+            const { id, parentID } = event.properties.info
+            parents.set(id, parentID ?? null)
+            deliverPending()
+          }
           return observe(event)
         }),
       config: (what, setUp) =>
@@ -198,7 +206,7 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
     }
   }
 
-  return { input, projectRoot, root, state, services, feature, end }
+  return { input, projectRoot, root, parents, state, services, feature, end }
 }
 
 /** Cores by directory. An entry is valid as long as OpenCode's client is the same object, which is created once per instance. */

@@ -12,6 +12,7 @@ import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { openPromptFiles, type PromptFiles } from "../task/prompts.ts"
 import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
+import type { Core } from "./core.ts"
 
 /** The stateful services of a directory, shared by all features. */
 export type Services = {
@@ -34,6 +35,7 @@ type ServicesDeps = {
   readonly input: PluginInput
   readonly projectRoot: string
   readonly state: StateFolder
+  readonly parents: Core["parents"]
   readonly log: Log
 }
 
@@ -54,7 +56,7 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   }
 }
 
-export const createServices = ({ input, projectRoot, state, log }: ServicesDeps): Services => {
+export const createServices = ({ input, projectRoot, state, parents, log }: ServicesDeps): Services => {
   const { client, directory, $ } = input
   const now = () => new Date()
   const sessions = createSessions(client)
@@ -82,7 +84,7 @@ export const createServices = ({ input, projectRoot, state, log }: ServicesDeps)
     sessions,
     run: createProcessRunner({ shell: undefined }),
     bindings,
-    tasks: createTaskRegistry({ store: bindings, sessions, lookUp: (id) => ledger.readTask(id), log, now }),
+    tasks: createTaskRegistry({ store: bindings, sessions, parents, lookUp: (id) => ledger.readTask(id), log, now }),
     prompts: openPromptFiles(projectRoot),
     ledger,
     outbox,

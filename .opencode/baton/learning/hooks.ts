@@ -41,14 +41,12 @@ export const createLearningHooks = (core: Core): Hooks => {
   } = core
   const feature = core.feature("learning")
   const { log } = feature
-  /** Parents of the sessions that this process saw created; null for none. */
-  const parents = createLruMap<string | null>()
   /** The parts of the message that a session's newest command expands to; the message does not come if the command fails. */
   const expanded = createLruMap<readonly Part[]>()
 
   const load = lazy(async () => {
     const [{ createLearningFeature }, services] = await Promise.all([import("./learning.ts"), core.services()])
-    return createLearningFeature(core, services, { log, parents })
+    return createLearningFeature(core, services, log)
   })
 
   const inProject = (...path: string[]): string => join(projectRoot, ".opencode", ...path)
@@ -151,9 +149,6 @@ export const createLearningHooks = (core: Core): Hooks => {
     ),
     event: feature.observer((event) => {
       switch (event.type) {
-        case "session.created":
-          parents.set(event.properties.info.id, event.properties.info.parentID ?? null)
-          return undefined
         case "session.idle": {
           const { sessionID } = event.properties
           return (examining.get(sessionID) ?? Promise.resolve())
@@ -166,7 +161,6 @@ export const createLearningHooks = (core: Core): Hooks => {
         case "session.deleted": {
           const { id } = event.properties.info
           expanded.delete(id)
-          parents.delete(id)
           examining.delete(id)
           if (load.current === undefined && !existsSync(inProject("state", "learning"))) return undefined
           return load().then((loaded) => loaded?.forget(id))

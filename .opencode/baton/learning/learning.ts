@@ -1,8 +1,8 @@
 import { basename } from "node:path"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
-import type { Instance } from "../core/core.ts"
+import type { Core, Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createKeyedQueue, createLruMap, type LruMap, withDeadline } from "../host/async.ts"
+import { createKeyedQueue, createLruMap, withDeadline } from "../host/async.ts"
 import { findProjectFolder } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
@@ -77,20 +77,14 @@ export type LearningFeature = {
   stop(): Promise<void>
 }
 
-type LearningContext = {
-  readonly log: Log
-  /** Parents of the sessions that this process saw created; null for none, undefined for others. */
-  readonly parents: Pick<LruMap<string | null>, "get">
-}
-
 const isOwnedByLiveProcess = ({ pid, sayings }: SessionRecord, now: number): boolean =>
   pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
 
 /** Creates the feature for one directory. @returns undefined when the user switched it off */
 export const createLearningFeature = async (
-  { projectRoot, root }: Instance,
+  { projectRoot, root, parents }: Instance & Pick<Core, "parents">,
   { state, sessions, ledger, outbox, tasks, notices }: Services,
-  { log, parents }: LearningContext,
+  log: Log,
 ): Promise<LearningFeature | undefined> => {
   const { learning } = await settingsOrDefaults(projectRoot, log)
   if (!learning.enabled) {

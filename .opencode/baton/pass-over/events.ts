@@ -152,7 +152,7 @@ type SessionHooksDeps = {
   readonly home: string
   readonly announcer: Announcer
   readonly permissions: ReturnType<typeof createPermissionWatch>
-  readonly tasks: Pick<TaskRegistry, "sessionCreated" | "forget">
+  readonly tasks: Pick<TaskRegistry, "forget">
   readonly hasUser: boolean
   /** Settles when passes of earlier processes have been recovered. Never rejects. */
   readonly recovered: Promise<void>
@@ -173,7 +173,6 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
   const react = async (signal: PassSignal): Promise<void> => {
     switch (signal.kind) {
       case "created":
-        deps.tasks.sessionCreated(signal.sessionID, signal.parentID)
         return activePasses.sessionCreated(signal.sessionID, signal.parentID)
       case "deleted":
         cancelBelow(signal.sessionID)

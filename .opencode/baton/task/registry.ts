@@ -1,5 +1,5 @@
 import type { ZodType } from "zod"
-import { createLruMap } from "../host/async.ts"
+import { createLruMap, type LruMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Zod } from "../host/schema.ts"
 import { messagePages, type Sessions } from "../host/sessions.ts"
@@ -70,7 +70,6 @@ export type TaskRegistry = {
   unbind(sessionID: string): Promise<SessionTask | undefined>
   /** Adds the user's request from an earlier session on the same task to the brief, unless it is there. */
   addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
-  sessionCreated(sessionID: string, parentID: string | undefined): void
   /** Finds the binding in memory, on disk, at the parent or in the history, in this order. */
   find(sessionID: string): Promise<SessionTask | undefined>
   /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
@@ -90,6 +89,8 @@ type LookUp =
 type TaskRegistryDeps = {
   store: Pick<JsonStore<SessionTask>, "read" | "write" | "remove" | "keys">
   sessions: Pick<Sessions, "messages" | "parent">
+  /** Of the sessions that this process saw created; null for none. OpenCode is asked for others. */
+  parents: Pick<LruMap<string | null>, "get">
   /** Looks an id up in the ledger, within a deadline. Asked only for natural spellings. */
   lookUp: (taskID: string) => Promise<LookUp>
   log: Log
@@ -125,7 +126,7 @@ type Found =
   | { readonly kind: "nothing"; readonly isCertain: boolean }
 
 export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
-  const { store, sessions, lookUp, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
+  const { store, sessions, parents, lookUp, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
   const remembered = createLruMap<Entry>()
 
   const entryOf = (sessionID: string): Entry => {
@@ -176,8 +177,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return binding
   }
 
+  const knownParent = (sessionID: string): string | null | undefined => {
+    const seen = parents.get(sessionID)
+    return seen === undefined ? entryOf(sessionID).parentID : seen
+  }
   const parentOf = async (sessionID: string): Promise<{ parentID: string | null; isCertain: boolean }> => {
-    const { parentID } = entryOf(sessionID)
+    const parentID = knownParent(sessionID)
     if (parentID !== undefined) return { parentID, isCertain: true }
     const answer = await sessions.parent(sessionID)
     if (answer.kind === "failed") {
@@ -321,7 +326,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   return {
     userMessage: async (sessionID, text) => {
       const session = entryOf(sessionID)
-      if (typeof session.parentID === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
+      if (typeof knownParent(sessionID) === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
       const exact = parseTask(text)
       const natural = exact ? undefined : parseNaturalTask(text)
       const named = exact ?? natural
@@ -361,9 +366,6 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (binding?.taskID !== taskID || binding.brief.includes(text.trim())) return
       const brief = `${binding.brief.trimEnd()}\n\n${text.trim()}`.slice(0, STORED_BRIEF_CHARACTERS)
       await keep({ ...binding, brief })
-    },
-    sessionCreated: (sessionID, parentID) => {
-      entryOf(sessionID).parentID = parentID ?? null
     },
     find,
     owner: async (binding) => {

@@ -56,7 +56,8 @@ export const openFeaturePasses = ({
   /** Starts the feature as OpenCode does; the sessions stay. */
   const start = () => {
     const { input } = opencode
-    const services = createServices({ input, projectRoot: root, state: openState(input.client, root, log), log })
+    const state = openState(input.client, root, log)
+    const services = createServices({ input, projectRoot: root, state, parents: new Map(), log })
     const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
     opencode.connect(feature)
     onTestFinished(() => feature.stop())

@@ -32,7 +32,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const lookUp = async () => ({ kind: "unknown" as const })
-  const tasks = createTaskRegistry({ store: onDisk(binding), sessions, lookUp, log, now })
+  const tasks = createTaskRegistry({ store: onDisk(binding), sessions, parents: new Map(), lookUp, log, now })
   const sessionStates = createSessionStates(onDisk(sessionState))
   const root = "/project"
   const turns = createTurns({

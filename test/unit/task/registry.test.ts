@@ -49,9 +49,26 @@ const setUp = (options: Options = {}) => {
   const answers = { ...sessions, ...options.change?.(sessions) }
   const log = createRecordedLog()
   const lookUp = vi.fn(options.lookUp ?? (async () => ({ kind: "found" as const })))
-  const create = () => createTaskRegistry({ store, sessions: answers, lookUp, log, now, searchDeadlineMs: 1_000 })
-  return { store, calls: sessions.calls, entries: log.lines, lookUp, create, tasks: create() }
+  const created = new Map<string, string | null>()
+  const deps = { store, sessions: answers, parents: created, lookUp, log, now, searchDeadlineMs: 1_000 }
+  const create = () => createTaskRegistry(deps)
+  return { created, store, calls: sessions.calls, entries: log.lines, lookUp, create, tasks: create() }
 }
+
+test(
+  promised("task.B2", "OpenCode is not asked for the parent of a session that this process saw created"),
+  async () => {
+    const parent = vi.fn(async () => BUSY)
+    const { tasks, created } = setUp({ change: () => ({ parent }) })
+    created.set("ses_1", null)
+    await tasks.userMessage("ses_1", "Task: ts-b54507")
+    created.set("ses_2", "ses_1")
+    await tasks.userMessage("ses_2", "Task: ts-0aa111")
+    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
+    expect(await tasks.find("ses_2")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+    expect(parent).not.toHaveBeenCalled()
+  },
+)
 
 test(promised("task.B2", "a Task line binds the session at once, without reading a message"), async () => {
   const { tasks, store, calls } = setUp()
@@ -144,9 +161,9 @@ test(promised("task.B1", "synthetic and assistant text never bind a session"), a
 })
 
 test(promised("task.B3", "a child session has its parent's task and role and its own brief"), async () => {
-  const { tasks } = setUp()
+  const { tasks, created } = setUp()
   await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
-  tasks.sessionCreated("ses_child", "ses_parent")
+  created.set("ses_child", "ses_parent")
   await tasks.userMessage("ses_child", "Count the files")
   const expected = { taskID: "ts-b54507", role: "planner", brief: "Count the files", origin: "parent" }
   expect(await tasks.find("ses_child")).toMatchObject(expected)
@@ -225,11 +242,11 @@ test(promised("task.C1", "an id alone leaves the task at hand if the ledger know
 })
 
 test(promised(["task.C1", "trust.B1"], "the words of an agent to its subagent bind nothing"), async () => {
-  const { tasks } = setUp({ parents: { ses_child: "ses_parent" } })
+  const { tasks, created } = setUp({ parents: { ses_child: "ses_parent" } })
   await tasks.userMessage("ses_child", "Work on ts-b54507")
   expect(await tasks.find("ses_child")).toBeUndefined()
   await tasks.userMessage("ses_parent", "Task: ts-0aa111")
-  tasks.sessionCreated("ses_other", "ses_parent")
+  created.set("ses_other", "ses_parent")
   await tasks.userMessage("ses_other", "Work on ts-0aa111")
   await tasks.find("ses_other")
   await tasks.userMessage("ses_other", "Continue with ts-0aa111")
@@ -277,7 +294,7 @@ test(promised("task.C2", "a natural spelling binds where the ledger is lost, not
 })
 
 test(promised("task.D1", "a task that is taken off stays off after a restart, until a message names one"), async () => {
-  const { tasks, create } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
+  const { tasks, create, created } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
   const heard: unknown[] = []
   tasks.onTask(({ taskID, isOff }) => heard.push([taskID, isOff]))
   await tasks.userMessage("ses_1", "Task: ts-b54507")
@@ -290,7 +307,7 @@ test(promised("task.D1", "a task that is taken off stays off after a restart, un
   ])
   const restarted = create()
   expect(await restarted.find("ses_1")).toBeUndefined()
-  restarted.sessionCreated("ses_2", "ses_1")
+  created.set("ses_2", "ses_1")
   expect(await restarted.find("ses_2")).toBeUndefined()
   await restarted.userMessage("ses_1", "Task: ts-b54507")
   expect((await create().find("ses_1"))?.taskID).toBe("ts-b54507")
