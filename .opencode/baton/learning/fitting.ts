@@ -30,17 +30,17 @@ const isQuestion = (text: string): boolean =>
 const createMatcher = (text: string, isEnough: Enough) => {
   const first = text.length <= LEAD_CHARACTERS ? text : (text.split("\n", 1)[0] ?? "").slice(0, LEAD_CHARACTERS)
   const lead = new Set(rootsOf(first))
-  const said = new Map(rootsOf(text).map((root) => [root, lead.has(root) ? 1 : LATER_WEIGHT]))
+  const said = new Map(rootsOf(text).map((root) => [root, weightOf(root) * (lead.has(root) ? 1 : LATER_WEIGHT)]))
   const names = new Set((text.match(/[\w@./-]*\w\.\w+/g) ?? []).map(baseName))
   const endings = [...names].map((name) => `/${name}`)
   const isNamed = (file: string): boolean => endings.some((ending) => file.endsWith(ending)) || names.has(file)
   return ({ words, weight, concepts, files }: KnownLearning): number => {
     let [shared, named] = [0, files.filter(isNamed).length * FILE_WEIGHT]
     for (const word of words) {
-      const nearness = said.get(word)
-      if (nearness === undefined) continue
-      shared += nearness * weightOf(word)
-      if (!isCommon(word) && concepts.some((concept) => rootsOf(concept).includes(word))) named += nearness
+      const value = said.get(word)
+      if (value === undefined) continue
+      shared += value
+      if (!isCommon(word) && concepts.some((concept) => rootsOf(concept).includes(word))) named += value
     }
     const score = shared + named
     return isEnough({ score, share: weight === 0 ? 0 : shared / weight }) ? score : 0
@@ -98,15 +98,22 @@ const choose = (
   known: readonly KnownLearning[],
   matchOf: (learning: KnownLearning) => number,
   { now, limit, isWanted }: Chosen,
-): KnownLearning[] =>
-  known
-    .flatMap((learning): Ranked[] => {
-      const match = learning.status === "active" ? matchOf(learning) : 0
-      return learning.status === "active" && isWanted(learning, match) ? [rank(learning, match, now)] : []
-    })
-    .sort(byRank)
-    .slice(0, limit)
-    .map(({ learning }) => learning)
+): KnownLearning[] => {
+  /** In order; of thousands, few get in. */
+  const best: Ranked[] = []
+  for (const learning of known) {
+    if (learning.status !== "active") continue
+    const match = matchOf(learning)
+    if (!isWanted(learning, match)) continue
+    const ranked = rank(learning, match, now)
+    const last = best[limit - 1]
+    if (last && byRank(ranked, last) > 0) continue
+    const place = best.findIndex((other) => byRank(ranked, other) < 0)
+    best.splice(place < 0 ? best.length : place, 0, ranked)
+    best.length = Math.min(best.length, limit)
+  }
+  return best.map(({ learning }) => learning)
+}
 
 /**
  * Chooses the learnings that fit a text: the user's corrections first, then by match, type, recency and how often they were
