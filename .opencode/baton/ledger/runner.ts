@@ -147,10 +147,11 @@ const createLedgerLocator = (deps: LedgerLocatorDeps) => {
   return {
     /** Finds the program at the first call and caches it; an unavailable one is searched for again. */
     locate: async (): Promise<LocatedLedger> => {
+      const isFirst = known === undefined
       known ??= search()
       const located = await known
       if (located.kind === "unavailable") known = undefined
-      else log.debug("ledger program", { kind: located.kind, path: located.path })
+      else if (isFirst) log.debug("ledger program", { kind: located.kind, path: located.path })
       return located
     },
     /** Drops the cached program, for example after it was removed. */
