@@ -24,13 +24,24 @@ const pathOf = (value: unknown): string[] =>
     ? [value.filePath]
     : []
 
+type Arguments = Readonly<Record<string, unknown>>
+
+const pathsOfPatch = ({ patchText }: Arguments, header = ""): string[] =>
+  typeof patchText === "string"
+    ? [...patchText.matchAll(PATCH_PATH)].flatMap(([, start = "", path]) =>
+        path && start.includes(header) ? path : [],
+      )
+    : []
+
 /** Returns the files that a call of a writing tool names. */
-export const pathsToWrite = (tool: string, args: Readonly<Record<string, unknown>>): string[] => {
+export const pathsToWrite = (tool: string, args: Arguments): string[] => {
   if (!WRITING_TOOLS.has(tool)) return []
-  const patch = typeof args.patchText === "string" ? args.patchText : ""
   const edits = Array.isArray(args.edits) ? args.edits.flatMap(pathOf) : []
-  return [...pathOf(args), ...edits, ...[...patch.matchAll(PATCH_PATH)].flatMap(([, , path]) => path ?? [])]
+  return [...pathOf(args), ...edits, ...pathsOfPatch(args)]
 }
+
+/** Returns the new paths of files that a patch moves. */
+export const movesTo = (args: Arguments): string[] => pathsOfPatch(args, "Move to")
 
 /** Reads and changes of one file; `byShell` is true if a shell command was seen to change it. */
 type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }

@@ -5,8 +5,9 @@ import type { Core } from "../core/core.ts"
 import { isNotFound } from "../host/log.ts"
 import type { PermissionRule } from "../host/permissions.ts"
 import { bundleRoot } from "../host/project.ts"
-import { isRecord } from "../host/schema.ts"
-import { pathsToWrite } from "../task/activity.ts"
+import { field, isRecord } from "../host/schema.ts"
+import { accountFolder } from "../host/state-mark.ts"
+import { movesTo, pathsToWrite } from "../task/activity.ts"
 import { createPromptFiles, type PromptName } from "../task/prompts.ts"
 import { judgePath, type Paths, protectFiles } from "./rules.ts"
 
@@ -48,12 +49,13 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
   }
   let users: readonly (readonly PermissionRule[])[] = []
   const realWorktree = realpathSync(worktree)
-  /** A copy of the bundle outside the project, for all projects of the user. */
-  const ownFolders = ["baton", "plugins"].map((name) => folded(`${join(realpathSync(dirname(bundleRoot)), name)}/`))
+  const beside = ["baton", "plugins", "node_modules"].map((name) => join(realpathSync(dirname(bundleRoot)), name))
+  /** Outside the project: a copy of the bundle for all projects of the user, and what Baton keeps for the account. */
+  const ownFolders = [...beside, writtenPath(accountFolder())].map((folder) => folded(`${folder}/`))
   const inLowerCase: Paths = { prefix: folded(prefix), prompts: paths.prompts.map(folded) }
 
   /** @param named as the model wrote it @returns a sentence for the model, or undefined */
-  const refusalOf = (named: string): string | undefined => {
+  const refusalOf = (named: string, isTarget: boolean): string | undefined => {
     const lexical = resolve(input.directory, named)
     const real = writtenPath(lexical)
     const path = below(realWorktree, inProject(real))
@@ -62,23 +64,32 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
     const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))
     if (byFolded === "denied" || isElsewhere)
       return `${named} is one of Baton's own files, which no agent may change. A rule of the user's own for this path allows it.`
+    if (byFolded !== "asked") return undefined
+    if (isTarget)
+      return `${named} is a file of Baton's: write it instead of moving one there, so that the user can be asked.`
     // By its own name OpenCode's rule has asked for it.
-    if (byFolded === "asked" && judgePath(below(worktree, inProject(lexical)), paths, []) !== "asked")
+    if (judgePath(below(worktree, inProject(lexical)), paths, []) !== "asked")
       return `${named} is a file of Baton's, ${path}, under another name: write it by that one, so that the user can be asked.`
     return undefined
+  }
+
+  const refusal = (tool: string, args: unknown): string | undefined => {
+    if (!isRecord(args)) return undefined
+    if (tool === "batch" && Array.isArray(args.tool_calls))
+      return args.tool_calls
+        .map((call) => refusal(String(field(call, "tool")), field(call, "parameters")))
+        .find(Boolean)
+    // OpenCode's rules judge the file that a patch moves, not where it goes.
+    const targets = new Set(movesTo(args))
+    return pathsToWrite(tool, args)
+      .map((path) => refusalOf(path, targets.has(path)))
+      .find(Boolean)
   }
 
   return {
     protect: (config: Config): void => {
       users = protectFiles(config as Parameters<typeof protectFiles>[0], paths)
     },
-    refusal: (tool: string, args: unknown): string | undefined => {
-      if (!isRecord(args)) return undefined
-      for (const path of pathsToWrite(tool, args)) {
-        const refusal = refusalOf(path)
-        if (refusal !== undefined) return refusal
-      }
-      return undefined
-    },
+    refusal,
   }
 }

@@ -3,8 +3,8 @@ import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
 
 const GATE_DEADLINE_MS = 1_000
-/** The tools that write files they name. */
-const WRITES = /^(?:edit|write|multiedit|patch|apply_patch)$/
+/** The tools that write files they name. OpenCode 1.2.15 asks no plugin about the tools in a batch. */
+const WRITES = /^(?:edit|write|multiedit|patch|apply_patch|batch)$/
 
 /**
  * Keeps OpenCode's editing tools from Baton's own files: by permission rules behind the user's own, and, since "always" in

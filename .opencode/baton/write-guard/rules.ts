@@ -3,7 +3,8 @@ import { evaluate, matches, type PermissionRule } from "../host/permissions.ts"
 type Rule = PermissionRule
 
 /** Relative to the project. OpenCode's `*` is any text, a slash too. */
-const DENIED = ["baton", "plugins", "plugin", "state", "pass-over-logs"].map((folder) => `.opencode/${folder}/**`)
+const FOLDERS = ["baton", "plugins", "plugin", "state", "state.foreign-*", "pass-over-logs", "node_modules"]
+const DENIED = FOLDERS.map((folder) => `.opencode/${folder}/**`)
 const ASKED = [".opencode/*.json"]
 
 /** OpenCode's own agents that may change no file unless a rule says so. */
@@ -56,8 +57,7 @@ const ownRules = (edits: readonly Rule[], { prefix, prompts }: Paths): Rule[] =>
   const asked = [...ASKED, ...prompts]
     .filter((path) => evaluate(edits, "edit", `${prefix}${path.replace("*", "opencode")}`) === "allow")
     .map(rule("ask"))
-  const own = [...DENIED.map(rule("deny")), ...asked]
-  return [...own, ...users]
+  return [...asked, ...DENIED.map(rule("deny")), ...users]
 }
 
 /** Of rules with one pattern the last decides; an object keeps the place of the first. */

@@ -4,6 +4,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Core } from "../../../.opencode/baton/core/core.ts"
 import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
+import { accountFolder } from "../../../.opencode/baton/host/state-mark.ts"
 import { createWriteGuard } from "../../../.opencode/baton/write-guard/guard.ts"
 import { protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
@@ -15,7 +16,9 @@ const DENIED = [
   ".opencode/baton/host/guard.ts",
   ".opencode/plugins/a.ts",
   ".opencode/state/x",
+  ".opencode/state.foreign-9/outbox/1.json",
   ".opencode/pass-over-logs/1",
+  ".opencode/node_modules/zod/index.js",
 ]
 const ASKED = [".opencode/baton.json", ".opencode/opencode.json", "prompts/worker.md"]
 const FREE = ["src/a.ts", ".opencode/skills/a.md", "prompts/mine.md"]
@@ -173,11 +176,42 @@ describe("the look at a path before a tool runs", () => {
       expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
   })
 
+  test(promised("guard.A1", "refuses what Baton keeps for the account: its key and the user's consents"), () => {
+    const { guard } = open()
+    for (const name of ["state.key", "allowed/0123"])
+      expect(guard.refusal("write", { filePath: join(accountFolder(), name) }), name).toContain("Baton's own files")
+  })
+
+  // Of the tools in it OpenCode 1.2.15 asks no plugin.
+  test(promised("guard.A1", "refuses a batch with such a file"), () => {
+    const { guard, link } = open()
+    link(".opencode/baton", "to-baton")
+    const batch = (filePath: string) => ({
+      tool_calls: [{ tool: "read" }, { tool: "write", parameters: { filePath, content: "" } }],
+    })
+    expect(guard.refusal("batch", batch("to-baton/host/guard.ts"))).toContain("Baton's own files")
+    expect(guard.refusal("batch", batch("src/a.ts"))).toBeUndefined()
+    expect(guard.refusal("batch", { tool_calls: "all" })).toBeUndefined()
+  })
+
   test(promised("guard.A2", "refuses another name of a file that OpenCode would ask for"), () => {
     const { guard, link } = open()
     link("prompts/worker.md", "notes.md")
     for (const name of ["notes.md", ".OPENCODE/baton.json"])
       expect(guard.refusal("write", { filePath: name }), name).toContain("under another name")
+  })
+
+  // OpenCode's rules judge the file that is moved, and not where it goes (1.2.15 and 1.18.33).
+  test(promised("guard.A2", "refuses to move a file to where OpenCode would ask"), () => {
+    const move = (path: string) => ({
+      patchText: `*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: ${path}\n@@\n-a\n+b\n*** End Patch`,
+    })
+    const { guard } = open()
+    for (const name of [".opencode/opencode.json", "prompts/worker.md"])
+      expect(guard.refusal("apply_patch", move(name)), name).toContain("so that the user can be asked")
+    expect(guard.refusal("apply_patch", move("src/b.ts"))).toBeUndefined()
+    const { guard: allowing } = open({ edit: { "prompts/**": "allow" } })
+    expect(allowing.refusal("apply_patch", move("prompts/worker.md"))).toBeUndefined()
   })
 
   test(
