@@ -65,19 +65,28 @@ describe("looking", () => {
     expect(snapshotTree(patient.root)).toEqual(before)
   })
 
-  test(promised("install.E2", "works from inside an installed project, through a link to its launcher"), () => {
-    const project = join(patient.root, "real project")
-    mkdirSync(project)
-    expect(runScript([join(REPOSITORY, "scripts/install"), project]).exitCode).toBe(0)
-    symlinkSync(join(project, ".opencode/baton/bin/baton"), join(patient.root, "baton"))
-    const before = snapshotTree(project)
-    const options = { cwd: project, env: patient.environment }
-    const { exitCode, stdout } = runScript([join(patient.root, "baton"), "doctor", "--json"], options)
-    const report = JSON.parse(stdout)
-    expect(report.findings.filter(({ status }: { status: string }) => status === "broken")).toEqual([])
-    expect({ exitCode, directory: report.directory }).toEqual({ exitCode: 0, directory: project })
-    expect(snapshotTree(project)).toEqual(before)
-  })
+  test(
+    promised("install.E2", "works from inside a project, through a link to its launcher, and runs none of its files"),
+    () => {
+      const project = join(patient.root, "real project")
+      mkdirSync(project)
+      expect(runScript([join(REPOSITORY, "scripts/install"), project]).exitCode).toBe(0)
+      symlinkSync(join(project, ".opencode/baton/bin/baton"), join(patient.root, "baton"))
+      // Bun would take these for the packages that Baton loads.
+      const paths = { zod: ["./evil.ts"], "@opencode-ai/plugin/tool": ["./evil.ts"] }
+      writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }))
+      const evil = 'import { writeFileSync } from "node:fs"\nwriteFileSync(`${import.meta.dirname}/ran`, "")\n'
+      writeFileSync(join(project, "evil.ts"), `${evil}export const tool = {}\n`)
+      const before = snapshotTree(project)
+      const options = { cwd: project, env: patient.environment }
+      const { exitCode, stdout, stderr } = runScript([join(patient.root, "baton"), "doctor", "--json"], options)
+      expect(stderr).toBe("")
+      const report = JSON.parse(stdout)
+      expect(report.findings.filter(({ status }: { status: string }) => status === "broken")).toEqual([])
+      expect({ exitCode, directory: report.directory }).toEqual({ exitCode: 0, directory: project })
+      expect(snapshotTree(project)).toEqual(before)
+    },
+  )
 })
 
 describe("the runtime", () => {
