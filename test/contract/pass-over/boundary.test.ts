@@ -74,6 +74,25 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
     expect(execFileSync("cat", [boundary.environment.BASH_ENV ?? ""], { encoding: "utf8" })).toContain("exec ")
   })
 
+  test(
+    promised("pass-over.B10", "lets root change nothing of the kernel, and leads back to no terminal or server"),
+    async () => {
+      const { sandbox, boundary } = await open()
+      const tries = [
+        // Its own value, so that a boundary with a hole does no harm.
+        "read -r value < /proc/sys/vm/swappiness",
+        '(echo "$value" > /proc/sys/vm/swappiness) 2>/dev/null && echo WROTE',
+        "[ -w /proc/sysrq-trigger ] && echo WROTE",
+        "tr '\\0' '\\n' < /proc/1/environ | grep secret; echo \"$OPENCODE_SERVER_PASSWORD\"",
+        // The session of a process outside is 0 in here; only its own can have the user's terminal.
+        'read -r _ _ _ _ _ session _ < /proc/self/stat; [ "$session" = 0 ] && echo OUTSIDE',
+        "echo tried",
+      ]
+      const environment = { ...boundary.environment, OPENCODE_SERVER_PASSWORD: "secret" }
+      expect(await say(boundary, sandbox, tries.join("\n"), environment)).toMatchObject({ stdout: "\ntried\n" })
+    },
+  )
+
   test(promised("pass-over.B10", "fails a command whose shell did not go into it"), async () => {
     const { sandbox, boundary } = await open()
     const told = await say(boundary, sandbox, "echo out > made.txt", {})

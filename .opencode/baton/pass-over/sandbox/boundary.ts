@@ -36,8 +36,9 @@ const IN_RUN = ["/run/systemd/resolve", "/run/current-system", "/run/media"]
 
 const bubblewrap = (program: string, { sandbox, temporary, kept }: Place): string[] => [
   program,
-  ...["--unshare-user", "--unshare-pid", "--die-with-parent", "--cap-drop", "ALL"],
-  ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"],
+  ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--new-session", "--die-with-parent", "--cap-drop", "ALL"],
+  // Root could set up the kernel in /proc, also without a capability.
+  ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
   ...["--tmpfs", "/run", ...IN_RUN.flatMap((path) => ["--ro-bind-try", path, path])],
   ...["--bind", temporary, "/tmp"],
   ...kept.filter((path) => isInside("/tmp", path) && path !== "/tmp").flatMap((path) => ["--ro-bind-try", path, path]),
@@ -102,7 +103,9 @@ export const createBoundary = async (
   const argv = isMac ? seatbelt(program, place) : bubblewrap(program, place)
   const mark = `_baton_${randomBytes(4).toString("hex")}`
   const { BASH_ENV, ZDOTDIR } = env
-  const variables = { BASH_ENV, ZDOTDIR, TMPDIR: isMac ? temporary : "/tmp", [mark]: "1" }
+  // With it a command could ask OpenCode's own server for one outside.
+  const without = { OPENCODE_SERVER_PASSWORD: undefined }
+  const variables = { ...without, BASH_ENV, ZDOTDIR, TMPDIR: isMac ? temporary : "/tmp", [mark]: "1" }
   const startUp = join(folder, ".zshenv")
   writeFileSync(startUp, renderStartUp(argv, variables), { mode: 0o600 })
   const boundary: Boundary = {
