@@ -34,7 +34,8 @@ export const printJSON = (value: unknown): void => {
  * Ends the process after its output is written. On Bun an exit cuts off output that a pipe's reader has not taken yet, even
  * in the write's own callback, so with a pipe the process ends by itself. A reader may close early (`| head`).
  */
-const finish = (stream: NodeJS.WriteStream, text: string, exitCode: number): void => {
+const finish = (stream: NodeJS.WriteStream, said: string, exitCode: number): void => {
+  const text = printable(said)
   stream.on("error", () => process.exit(exitCode))
   if (stream.isTTY) stream.write(text, () => process.exit(exitCode))
   else if (text !== "") stream.write(text)
@@ -97,11 +98,7 @@ export const runCommand = async <Request>({ name, parse, projectOf, run }: Comma
   try {
     request = parse(args, here)
   } catch (error) {
-    return finish(
-      process.stderr,
-      printable(`${name}: ${reasonOf(error)}\nTry: baton ${name} --help\n`),
-      USAGE_EXIT_CODE,
-    )
+    return finish(process.stderr, `${name}: ${reasonOf(error)}\nTry: baton ${name} --help\n`, USAGE_EXIT_CODE)
   }
   const project = projectOf?.(request)
   const reason = project === undefined ? undefined : findForeign(project)

@@ -3,18 +3,25 @@ import { createHash } from "node:crypto"
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { isNotFound } from "./log.ts"
+import { isFolder } from "./project.ts"
 import { accountFolder } from "./state-mark.ts"
 import { isInside, RefusedFile, readOwnBytes } from "./untrusted.ts"
 
 const hash = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex")
 
-/** The content of an argument that names a file of the project: with another one it is another command. */
+/**
+ * The content of an argument that names a file of the project: with another one it is another command.
+ *
+ * @throws RefusedFile for one whose content cannot be known, such as one that is too large
+ */
 const contentOf = (folder: string, argument: string): string | null => {
   if (!isInside(folder, argument) || argument.includes("\0")) return null
+  const path = resolve(folder, argument)
   try {
-    return hash(readOwnBytes(resolve(folder, argument), { isForeign: true }))
-  } catch {
-    // It names no file; a file that cannot be read cannot be run.
+    return hash(readOwnBytes(path, { isForeign: true }))
+  } catch (error) {
+    if (error instanceof RefusedFile && !isFolder(path)) throw error
+    // It names no file, or one that this account may not read.
     return null
   }
 }
@@ -41,14 +48,14 @@ export const createConsent = (projectRoot: string, environment: NodeJS.ProcessEn
         throw error
       }
     },
-    /** @throws the file system's own error */
+    /** @throws RefusedFile, or the file system's own error */
     allow: (command: readonly string[]): void => {
       const path = recordOf(command)
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
       const about = { folder: projectRoot, command, at: new Date().toISOString() }
       writeFileSync(path, `${JSON.stringify(about)}\n`, { mode: 0o600 })
     },
-    /** @throws the file system's own error */
+    /** @throws the same */
     revoke: (command: readonly string[]): void => rmSync(recordOf(command), { force: true }),
   }
 }

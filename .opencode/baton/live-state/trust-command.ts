@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { createConsent } from "../host/consent.ts"
+import { describeError } from "../host/log.ts"
 import { readSettings, SETTINGS_FILE } from "../host/settings.ts"
 
 const FAILED_EXIT_CODE = 1
@@ -20,9 +21,12 @@ const run = async ({ revoke, root }: ReturnType<typeof parse>): Promise<number> 
     complain(`trust: there is no liveState.writer in ${root}/${SETTINGS_FILE}`)
     return FAILED_EXIT_CODE
   }
-  const consent = createConsent(root)
-  if (revoke) consent.revoke(writer)
-  else consent.allow(writer)
+  try {
+    createConsent(root)[revoke ? "revoke" : "allow"](writer)
+  } catch (error) {
+    complain(`trust: nothing is changed for ${JSON.stringify(writer)}: ${describeError(error)}`)
+    return FAILED_EXIT_CODE
+  }
   print(`${revoke ? "Not allowed" : "Allowed"} in ${root}, from OpenCode's next start on: ${JSON.stringify(writer)}`)
   return 0
 }

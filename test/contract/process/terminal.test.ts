@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -66,6 +66,18 @@ describe("no command prints what a terminal would act on", () => {
     expect((stdout + stderr).length).toBeGreaterThan(0)
     if (args.includes("--json") && args[0] !== "doctor")
       expect(JSON.stringify(JSON.parse(stdout))).toContain("evil.example")
+  })
+
+  test(promised("trust.B1", "baton names a file that git tracks in the state"), async () => {
+    const { project, baton } = await setUp()
+    writeFileSync(join(project, ".opencode/state", `${EVIL.replaceAll("/", "")}.json`), "{}")
+    const git = (...args: string[]) => execFileSync("git", ["-C", project, ...args])
+    git("init", "-q")
+    git("add", "-f", ".opencode/state")
+    const { status, stderr } = baton("handoffs")
+    expect(status).toBe(1)
+    expect(stderr).toContain("git tracks .opencode/state/")
+    expect(stderr).not.toMatch(ACTED_ON)
   })
 
   test.each(["handoffs", "learned", "outbox", "passes", "observe", "state", "doctor"])(

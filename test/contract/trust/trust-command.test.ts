@@ -90,6 +90,13 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(baton("trust", "state").stderr).toContain("is not a folder")
     putForeignAside(project)
     expect(baton("trust", "state").stderr).toContain("is a link")
+    // One that a repository brings under the name of a newest one.
+    const brought = join(project, ".opencode", "state.foreign-9")
+    mkdirSync(join(brought, "outbox"), { recursive: true })
+    writeFileSync(join(brought, "outbox/1.json"), JSON.stringify(RECORD))
+    execFileSync("git", ["-C", project, "add", "-f", brought])
+    expect(baton("trust", "state").stderr).toContain("git tracks .opencode/state.foreign-9/outbox/1.json")
+    expect(existsSync(join(brought, "outbox/1.json"))).toBe(true)
   })
 
   once(promised("trust.A1", "a wrong command line of baton trust is said to be one"), () => {

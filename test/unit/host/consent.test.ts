@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeEach, describe, expect, test } from "vitest"
 import { createConsent } from "../../../.opencode/baton/host/consent.ts"
@@ -51,6 +51,15 @@ describe("a command of a project's", () => {
     expect(consent().isAllowed(COMMAND)).toBe(false)
     writeFileSync(join(root, "writer.sh"), "cat\n")
     expect(consent().isAllowed(COMMAND)).toBe(true)
+  })
+
+  test(promised("trust.A3", "is not allowed with a file whose content is too large to be known"), () => {
+    truncateSync(join(root, "writer.sh"), 65 * 1024 * 1024)
+    expect(() => consent().allow(COMMAND)).toThrow("larger than")
+    expect(consent().isAllowed(COMMAND)).toBe(false)
+    mkdirSync(join(root, "src"))
+    consent().allow(["watch", "src"])
+    expect(consent().isAllowed(["watch", "src"])).toBe(true)
   })
 
   test(promised("trust.A3", "is not allowed in a copy, but by another way to the same folder"), () => {
