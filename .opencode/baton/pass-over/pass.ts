@@ -8,7 +8,7 @@ import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Approval } from "./result/approval.ts"
 import { renderResult, renderUnapproved } from "./result/render.ts"
-import { reuseOutput, setUpError } from "./result/work-output.ts"
+import { lostError, reuseOutput, setUpError } from "./result/work-output.ts"
 import type { Boundary } from "./sandbox/boundary.ts"
 import type { SandboxPaths } from "./sandbox/paths.ts"
 import type { Refusal } from "./sandbox/repository.ts"
@@ -62,10 +62,8 @@ const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: strin
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
-const renderLost = ({ id, childSessionID }: ActivePass): string =>
-  `${renderError(
-    passOverError("E011", { message: `The result of ${id} could not be stored`, cause: "OpenCode's log says why" }),
-  )}\nChild session: ${childSessionID ?? "none was created"}`
+const renderLost = ({ id, childSessionID, returnError }: ActivePass): string =>
+  `${renderError(returnError ?? lostError(id))}\nChild session: ${childSessionID ?? "none was created"}`
 
 const boundaryError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E030", { message: 'The policy has "sandbox": "os", which cannot be had here', cause, nextStep })

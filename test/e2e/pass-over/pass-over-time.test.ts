@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
@@ -11,12 +11,13 @@ import {
   endsOf,
   eventually,
   type ModelReply,
+  newestWords,
   type OpenCodeBinary,
   type SharedTask,
   startServer,
   testsOnce,
 } from "../../support/index.ts"
-import { passOver, returns } from "../../support/model/pass-over-script.ts"
+import { passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
 import { compact, createSession, messagesOf, turnsOf } from "../sessions.ts"
@@ -29,6 +30,16 @@ const passRecords = ({ directory }: TestProject): PassRecord[] => {
 }
 
 const passStates = (project: TestProject): string[] => passRecords(project).map(({ state }) => state.state)
+
+/** Tool answers in a session, oldest first. */
+const toolAnswers = async (task: Pick<SharedTask, "client">, id: string): Promise<string[]> =>
+  (await messagesOf(task, id)).flatMap(({ parts }) =>
+    parts.flatMap((part) => {
+      if (part.type !== "tool") return []
+      if (part.state.status === "completed") return [part.state.output]
+      return part.state.status === "error" ? [part.state.error] : []
+    }),
+  )
 
 /** Opens such a project with a session and the user's actions in it. */
 const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProject) => {
@@ -45,14 +56,7 @@ const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProj
     children: async (of = id) =>
       ((await client.session.children({ path: { id: of } })).data ?? []).map((each) => each.id),
     /** Tool answers in this session, oldest first. */
-    answers: async (): Promise<string[]> =>
-      (await messages()).flatMap(({ parts }) =>
-        parts.flatMap((part) => {
-          if (part.type !== "tool") return []
-          if (part.state.status === "completed") return [part.state.output]
-          return part.state.status === "error" ? [part.state.error] : []
-        }),
-      ),
+    answers: () => toolAnswers(task, id),
     /** Those of these sessions that are busy. */
     busy: async (ids: readonly string[]): Promise<string[]> => {
       const { data, error } = await client.session.status()
@@ -64,6 +68,8 @@ const openPassOverSession = async (binary: OpenCodeBinary, options: PassOverProj
 }
 
 const DONE = { text: "Done." }
+const write = (filePath: string) => ({ tool: "write", input: { filePath, content: "made\n" } })
+const HOUR_AGO = new Date(Date.now() - 3_600_000)
 const NOTICE = /\[result of pass_\d{17}_\w+\]/
 
 /** A step that ends on the test's command. */
@@ -183,27 +189,98 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(notices).toEqual([expect.stringContaining("decision: approved")])
   })
 
-  once(promised(["pass-over.A4", "pass-over.B3"], "what a killed process left is ended and announced"), async () => {
-    const gate = createGate(DONE)
-    const task = await openSharedPasses(binary, {
-      root: [passOver({ subagent: "coder", objective: "CUT-OFF" }), DONE],
-      agents: { "CUT-OFF": [{ tool: "write", input: { filePath: "src/half.ts", content: "half\n" } }, gate.step] },
-    })
-    const { client, pid, stop } = await startServer(binary, task.project)
-    onTestFinished(stop)
-    const id = await createSession({ client })
-    await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text: "Go." }] } })
-    await gate.reached
-    process.kill(pid, "SIGKILL")
-    gate.open()
-    await task.say("What happened?", id)
-    // It is not complete, so that the user is asked when the agent wants it.
-    expect(await announcement(task)).toMatch(/pass_over_status {"pass_over_id":"pass_\w+"}/)
-    const output = passRecords(task.project)[0]?.output
-    expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
-    expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/half.ts", change: "added" }))
-    expect(sources(task.project)).toEqual(["a.ts"])
-  })
+  once(
+    promised(
+      ["pass-over.A4", "pass-over.B3", "pass-over.B7"],
+      "what stood still goes on, what was taken over says so, what was killed is ended",
+    ),
+    async () => {
+      const working = (name: string) => {
+        const gate = createGate(write(`src/${name}-late.ts`))
+        return { gate, steps: [write(`src/${name}.ts`), gate.step, returns(), DONE] }
+      }
+      const pass = (objective: string) => passOver({ subagent: "coder", objective })
+      const [still, taken, cut] = [working("still"), working("taken"), working("cut")]
+      const task = await openSharedPasses(binary, {
+        root: [
+          (request) => pass(newestWords(request).includes("Cut it.") ? "CUT-OFF" : "STOOD-STILL"),
+          pass("TAKEN-OVER"),
+          DONE,
+        ],
+        agents: { "STOOD-STILL": still.steps, "TAKEN-OVER": taken.steps, "CUT-OFF": cut.steps },
+      })
+      const { client, pid, stop } = await startServer(binary, task.project)
+      onTestFinished(stop)
+      // The project is closed before `onTestFinished`, and its model waits for its requests.
+      using _gates = {
+        [Symbol.dispose]: () => {
+          for (const { gate } of [still, taken, cut]) gate.open()
+        },
+      }
+      const begin = async (text: string): Promise<string> => {
+        const id = await createSession({ client })
+        await client.session.promptAsync({ path: { id }, body: { parts: [{ type: "text", text }] } })
+        return id
+      }
+
+      /** Stops the process for what looks like an hour, while another one looks at the passes. */
+      const standStill = async (holder: (lock: string) => string): Promise<PassRecord | undefined> => {
+        const record = passRecords(task.project).at(-1)
+        const folder = join(task.project.directory, ".opencode/state/pass-over")
+        const swept = join(folder, ".removed", "swept")
+        const lock = join(folder, record?.request.pass_over_id ?? "", "work.lock")
+        mkdirSync(swept, { recursive: true })
+        process.kill(pid, "SIGSTOP")
+        try {
+          writeFileSync(lock, holder(readFileSync(lock, "utf8")))
+          utimesSync(lock, HOUR_AGO, HOUR_AGO)
+          await task.restart()
+          await task.say("Hello.")
+          // What is swept is swept after the passes.
+          await eventually("the look at the passes", () => !existsSync(swept) || undefined)
+          return passRecords(task.project).at(-1)
+        } finally {
+          process.kill(pid, "SIGCONT")
+        }
+      }
+      const first = await begin(START)
+      await still.gate.reached
+      expect(await standStill((lock) => lock)).toMatchObject({ state: { state: "waiting_for_return" } })
+      still.gate.open()
+      await taken.gate.reached
+      const [whole] = await toolAnswers(task, first)
+      for (const name of ["still", "still-late"]) expect(whole).toContain(`- added src/${name}.ts`)
+
+      // As one in another container, whose processes cannot be seen from here.
+      const elsewhere = await standStill((lock) => lock.replace(/^(\w+\n\d+\n).*/, "$1elsewhere"))
+      expect(elsewhere).toMatchObject({ state: { state: "returned", undecided: ["src/taken.ts"] } })
+      taken.gate.open()
+      const lost = await eventually("what its originator is told", async () => (await toolAnswers(task, first))[1])
+      expect(lost).toContain("another process took the pass pass_")
+      expect(lost).not.toContain("src/taken-late.ts")
+      expect(
+        turnsOf(task).filter((text) => text.includes("later ones are not carried")),
+        "its child",
+      ).not.toEqual([])
+
+      const second = await begin(`${START} Cut it.`)
+      await cut.gate.reached
+      process.kill(pid, "SIGKILL")
+      cut.gate.open()
+      await task.restart()
+      await task.say("What happened?", second)
+      const [, , { request, output } = {}] = await eventually("its end", () => {
+        const records = passRecords(task.project)
+        return records[2]?.output ? records : undefined
+      })
+      // It is not complete, so that the user is asked when the agent wants it.
+      const ending = `pass_over_status {"pass_over_id":"${request?.pass_over_id}"}`
+      await eventually("the announcement", () => turnsOf(task).some((text) => text.includes(ending)) || undefined)
+      expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
+      expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/cut.ts", change: "added" }))
+      expect(sources(task.project)).toEqual(["a.ts"])
+    },
+  )
 
   test(promised("pass-over.A6", "unless said otherwise the user is asked before a result goes back"), async () => {
     const ask = passOver({ subagent: "audit", objective: "ASK-ME" })

@@ -1,9 +1,18 @@
-import { existsSync, readdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { HAS_BUBBLEWRAP } from "../../support/bubblewrap.ts"
-import { BOTH_ENDS, bash, type ModelRequest, type SharedTask, snapshotTree, testsOnce } from "../../support/index.ts"
+import { behindMount, CAN_MOUNT } from "../../support/faults/mounts.ts"
+import {
+  BOTH_ENDS,
+  bash,
+  endsOf,
+  type ModelRequest,
+  type SharedTask,
+  snapshotTree,
+  testsOnce,
+} from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { goThrough, openPassOverProject, openSharedPasses, sources } from "../../support/opencode/pass-over-project.ts"
 import { runWell, turnsOf } from "../sessions.ts"
@@ -269,6 +278,30 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       expect(checks).toHaveLength(2)
       expect(said(task)).toMatch(/This is the stored result of pass_\d{17}_/)
       expect(asked.find(({ conversation }) => conversation.includes("SCOUT-IT"))?.system).toContain("MY-OWN-SCOUT")
+    },
+  )
+})
+
+describe.each(endsOf(0))("OpenCode $version", (binary) => {
+  test.skipIf(!CAN_MOUNT)(
+    promised("pass-over.B8", "of what fills the disk, what fits is carried, the rest named and left; some stays free"),
+    async () => {
+      const fill = "truncate -s 900M sparse.bin; head -c 30M /dev/urandom > half.bin; echo small > small.txt"
+      const look = 'cd .opencode/state; df -B1 --output=size,avail . | tail -1; find . -name "*.bin" -o -name "tmp_*"'
+      const task = await openPassOverProject(binary, {
+        root: [passOver({ subagent: "coder", objective: "FILL-IT" }), decide("pass_over_apply"), bash(look), DONE],
+        agents: { "FILL-IT": [bash(fill), returns(), DONE] },
+      })
+      mkdirSync(join(task.project.directory, ".opencode/state"), { recursive: true })
+      await runWell(task, START, { launcher: behindMount("mount -t tmpfs -o size=64m none .opencode/state") })
+      const result = turnsOf(task).find((text) => text.includes("coder → completed"))
+      expect(result).toContain("Changed files (1):\n- added small.txt")
+      expect(result).toMatch(/sparse\.bin.*900 MB do not fit: a pass holds 2 GB at most and leaves a twentieth/)
+      expect(result).toMatch(/half\.bin.*30 MB do not fit/)
+      const seen = lastToolAnswer(task.model.requests)
+      const [, size, free] = /(\d+) +(\d+)/.exec(seen) ?? []
+      expect(Number(free)).toBeGreaterThan(Number(size) / 20)
+      expect(task.project.read("small.txt")).toBe("small\n")
     },
   )
 })

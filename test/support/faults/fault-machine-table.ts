@@ -4,15 +4,7 @@ import { isAbsolute, join } from "node:path"
 import type { TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault } from "./fault.ts"
 import { inPlaceOf, lineWith, RECORDED_DIRECTLY } from "./fault-table.ts"
-
-/** A mount namespace that ends with the program, so that no mount is left behind. */
-const OWN_MOUNTS = process.getuid?.() === 0 ? ["unshare", "--mount"] : ["unshare", "--map-root-user", "--mount"]
-
-const canMount = (): boolean =>
-  spawnSync(OWN_MOUNTS[0] ?? "", [...OWN_MOUNTS.slice(1), "sh", "-c", "mount -t tmpfs none /mnt"]).status === 0
-
-/** Runs OpenCode after `mount`; the script's working directory is the project. */
-const behindMount = (mount: string): readonly string[] => [...OWN_MOUNTS, "sh", "-ec", `${mount}\nexec "$@"`, "sh"]
+import { behindMount, CAN_MOUNT } from "./mounts.ts"
 
 const FULL_DISK =
   "mount -t tmpfs -o size=64k none .opencode/state; cat /dev/zero >.opencode/state/filler 2>/dev/null || :"
@@ -42,7 +34,7 @@ const STAND_IN: CompactionFault = {
 }
 
 const chooseDiskFaults = (): readonly CompactionFault[] => {
-  if (canMount()) return MOUNT_FAULTS
+  if (CAN_MOUNT) return MOUNT_FAULTS
   console.warn("!!! NOTHING MAY BE MOUNTED HERE: a file in its place stands in for the full and the read-only disk")
   return [STAND_IN]
 }

@@ -8,6 +8,7 @@ import {
   buildWorkOutput,
   CHILD_MESSAGES,
   changedPaths,
+  lostError,
   setUpError,
   timeoutError,
   writtenPaths,
@@ -172,6 +173,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     const returned = await passes.transition(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
+      if (changes.kind === "refused") pass.returnError = lostError(pass.id, changes)
       return undefined
     }
     // A late or incomplete result is left for the originator to decide.

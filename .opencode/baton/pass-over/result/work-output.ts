@@ -209,6 +209,14 @@ const filesError = ({ reason, fix }: Refusal): PassOverError =>
     nextStep: `${fix} Then pass_over_apply or pass_over_reject: they store it first.`,
   })
 
+/** The error for an originator whose pass has no result in this process. @param why undefined where OpenCode's log tells */
+export const lostError = (passID: string, why?: Refusal): PassOverError =>
+  passOverError("E011", {
+    message: `The result of ${passID} could not be stored`,
+    cause: why?.reason ?? "OpenCode's log says why",
+    nextStep: why?.fix,
+  })
+
 const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
   const { end, cancelReason, returned, setUpError, returnError, changes } = collected
   if (setUpError) return { status: "failed", error: setUpError }
