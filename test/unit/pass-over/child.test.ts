@@ -16,6 +16,7 @@ import {
 } from "../../../.opencode/baton/pass-over/child/session.ts"
 import { checkToolCall, hiddenTools, parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
+import { protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { activePass } from "../../support/opencode/pass-over-values.ts"
@@ -31,6 +32,15 @@ const LIMITS = { can_modify_files: true, can_run_tools: true }
 const NO_CHANGES = { can_modify_files: false, can_run_tools: true }
 const NO_TOOLS = { can_modify_files: false, can_run_tools: false }
 const SANDBOX = { relative: ".state/copy", moved: (path: string) => path.replace("/p/", "/p/.state/copy/") }
+
+/** The rules that the write guard gives an agent. */
+const guardedRules = (): PermissionRule[] => {
+  const config: Parameters<typeof protectFiles>[0] = {}
+  protectFiles(config, { prefix: "", prompts: [] })
+  const { edit } = Object(config.agent?.build?.permission)
+  return Object.entries<Action>(edit).map(([pattern, action]) => rule("edit", pattern, action))
+}
+const GUARDED = guardedRules()
 
 describe("the rights of a child", () => {
   test(promised("pass-over.C3", "are never more than its originator's, nor more than its own agent's"), () => {
@@ -91,8 +101,8 @@ describe("the rights of a child", () => {
     [
       "in a copy reach it, which lies in the state folder, and Baton's own files there no more than in the project",
       {
-        child: [deny("edit", ".opencode/state/**"), deny("edit", ".opencode/baton/**")],
-        originator: [deny("edit", ".opencode/state/**"), deny("edit", ".opencode/baton/**")],
+        child: GUARDED,
+        originator: GUARDED,
         sandbox: { relative: ".opencode/state/pass-over/p/copy", moved: (path: string) => path },
       },
       {
