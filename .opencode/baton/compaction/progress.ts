@@ -1,9 +1,8 @@
 import { hostname } from "node:os"
-import type { ZodType } from "zod"
 import { type createKeyedQueue, createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import { isAlive } from "../host/process.ts"
-import type { Zod } from "../host/schema.ts"
+import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type JsonStore, removeTemporary, type StateFolder } from "../host/state.ts"
 import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
@@ -12,32 +11,25 @@ import { type FactsDeps, loadFacts } from "./context.ts"
 import type { SessionState, SessionStates } from "./session-state.ts"
 import { renderHandoffSection, renderProgressSection } from "./texts.ts"
 
-/**
- * Work of a session that is not recorded yet. The file is there from a turn's first tool use until the turn is over and all
- * is recorded, so that the next process finds what this one did not come to record.
- */
-type OpenWork = {
-  version: 1
-  sessionID: string
-  host: string
-  pid: number
-  /** Time of the turn's first tool use, ISO 8601. */
-  since: string
-  /** The turn was over; otherwise the process ended in the middle of it. */
-  isIdle: boolean
-}
-
 const FOLDER = "working"
 
-const openWorkSchema = (z: Zod): ZodType<OpenWork> =>
+const openWorkSchema = (z: Zod) =>
   z.object({
     version: z.literal(1),
     sessionID: z.string(),
     host: z.string(),
     pid: z.number(),
+    /** Time of the turn's first tool use, ISO 8601. */
     since: z.string(),
+    /** The turn was over; otherwise the process ended in the middle of it. */
     isIdle: z.boolean(),
   })
+
+/**
+ * Work of a session that is not recorded yet. The file is there from a turn's first tool use until the turn is over and all
+ * is recorded, so that the next process finds what this one did not come to record.
+ */
+type OpenWork = Parsed<typeof openWorkSchema>
 
 /** A crash loses at most what happened in this time. */
 export const RECORD_EVERY_MS = 60_000

@@ -1,94 +1,72 @@
-import type { ZodType } from "zod"
 import { createKeyedQueue, createLruMap } from "../host/async.ts"
-import type { Zod } from "../host/schema.ts"
+import type { Parsed, Zod } from "../host/schema.ts"
 import type { JsonStore } from "../host/state.ts"
-import { type Activity, EMPTY_ACTIVITY } from "../task/activity.ts"
-import { ROLES, type Role } from "../task/parse.ts"
-
-/** State of one session's compactions, kept across restarts. */
-export type SessionState = {
-  version: 1
-  /** Compactions recorded so far. */
-  count: number
-  /** Ids of the recorded summary messages, those of the original of a fork included; newest last. */
-  recorded: readonly string[]
-  /** The summary that is being recorded; still set at the next start after a kill. */
-  recording?: string | undefined
-  /** The newest summary that has a text. */
-  lastHandoff?: { summaryID: string; text: string } | undefined
-  /**
-   * The note for the turns after the newest compaction: the same text until the next compaction or task, so that prompts stay
-   * cached.
-   */
-  note?: ResumeNote | undefined
-  /** The text beside the message that names the task, until the first compaction; the same, so that prompts stay cached. */
-  opening?: Opening | undefined
-  /** The task's specification as first read from prog, for a description that loses it. */
-  specification?: { taskID: string; text: string } | undefined
-  /** The model's context in tokens, as last seen. */
-  contextTokens?: number | undefined
-  activity: Activity
-}
-
-/**
- * The text and its subject. `isComplete`: the ledger has given the task, so that it is not read again. `told`: the key of
- * the notice that the user has seen.
- */
-export type Opening = { taskID: string; role: Role; text: string; isComplete: boolean; told?: string | undefined }
-
-/**
- * A note and its subject: the compaction's request, and the session's task and role at that time. `isComplete` is false where the
- * ledger gave no answer.
- */
-export type ResumeNote = {
-  requestID: string
-  taskID: string
-  role: Role
-  text: string
-  isComplete?: boolean | undefined
-}
+import { EMPTY_ACTIVITY } from "../task/activity.ts"
+import { ROLES } from "../task/parse.ts"
 
 const REMEMBERED_SUMMARIES = 100
 
-export const EMPTY_STATE: SessionState = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
+/** The note for the turns after a compaction: its request, and the session's task and role at that time. */
+const resumeNoteSchema = (z: Zod) =>
+  z.object({
+    requestID: z.string(),
+    taskID: z.string(),
+    role: z.enum(ROLES),
+    text: z.string(),
+    /** False where the ledger gave no answer. */
+    isComplete: z.boolean().optional(),
+  })
 
-export const sessionStateSchema = (z: Zod): ZodType<SessionState> =>
+export type ResumeNote = Parsed<typeof resumeNoteSchema>
+
+export const sessionStateSchema = (z: Zod) =>
   z.object({
     version: z.literal(1),
+    /** Compactions recorded so far. */
     count: z.number().int().min(0),
-    recorded: z.array(z.string()),
+    /** Ids of the recorded summary messages, those of the original of a fork included; newest last. */
+    recorded: z.array(z.string()).readonly(),
+    /** The summary that is being recorded; still set at the next start after a kill. */
     recording: z.string().optional(),
+    /** The newest summary that has a text. */
     lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
-    // In the shape of another version: prog has the content.
-    note: z
-      .object({
-        requestID: z.string(),
-        taskID: z.string(),
-        role: z.enum(ROLES),
-        text: z.string(),
-        isComplete: z.boolean().optional(),
-      })
-      .optional()
-      .catch(undefined),
+    /**
+     * The same text until the next compaction or task, so that prompts stay cached. One in the shape of another version is
+     * dropped: prog has the content.
+     */
+    note: resumeNoteSchema(z).optional().catch(undefined),
+    /** The text beside the message that names the task, until the first compaction; the same, so that prompts stay cached. */
     opening: z
       .object({
         taskID: z.string(),
         role: z.enum(ROLES),
         text: z.string(),
+        /** The ledger has given the task, so that it is not read again. */
         isComplete: z.boolean(),
+        /** The key of the notice that the user has seen. */
         told: z.string().optional(),
       })
       .optional()
       .catch(undefined),
+    /** The task's specification as first read from prog, for a description that loses it. */
     specification: z.object({ taskID: z.string(), text: z.string() }).optional().catch(undefined),
+    /** The model's context in tokens, as last seen. */
     contextTokens: z.number().positive().optional(),
     activity: z.object({
-      files: z.array(z.object({ path: z.string(), reads: z.number(), changes: z.number(), byShell: z.boolean() })),
-      failures: z.array(z.object({ command: z.string(), exitCode: z.number().nullable() })),
+      files: z
+        .array(z.object({ path: z.string(), reads: z.number(), changes: z.number(), byShell: z.boolean() }))
+        .readonly(),
+      failures: z.array(z.object({ command: z.string(), exitCode: z.number().nullable() })).readonly(),
       forgottenFiles: z.number(),
-      changedSinceSnapshot: z.array(z.string()),
+      changedSinceSnapshot: z.array(z.string()).readonly(),
     }),
   })
+
+/** State of one session's compactions, kept across restarts. */
+export type SessionState = Parsed<typeof sessionStateSchema>
+export type Opening = NonNullable<SessionState["opening"]>
+
+export const EMPTY_STATE: SessionState = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
 
 /** The states of all sessions: memory in front of the disk. */
 export type SessionStates = {

@@ -1,52 +1,37 @@
-import type { ZodType } from "zod"
 import type { Log } from "../host/log.ts"
-import type { Zod } from "../host/schema.ts"
+import type { Parsed, Zod } from "../host/schema.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
 
-/** One handoff, from the draft on; one file each under `.opencode/state/handoffs/`. */
-export type HandoffRecord = {
-  version: 1
-  id: string
-  /** ISO 8601, UTC. */
-  createdAt: string
-  /** The session that handed over. */
-  from: string
-  goal: string
-  /** The draft as it was made, before the user's edits. */
-  draft: string
-  files: readonly string[]
-  leftOut: readonly { path: string; reason: string }[]
-  taskID?: string | undefined
-  /** The user's own words up to this handoff, for the next one of the chain. */
-  firstRequest?: string | undefined
-  laterRequests?: readonly string[] | undefined
-  /** The new session that was started with the draft, without the user sending it. */
-  started?: string | undefined
-  /** Sessions in which the draft arrived; the first of them continues the work. */
-  arrivals: readonly { sessionID: string; at: string }[]
-}
-
 const PREFIX = "handoff-"
 
-const handoffRecordSchema = (z: Zod): ZodType<HandoffRecord> =>
+const handoffRecordSchema = (z: Zod) =>
   z.object({
     version: z.literal(1),
     id: z.string(),
+    /** ISO 8601, UTC. */
     createdAt: z.string(),
+    /** The session that handed over. */
     from: z.string(),
     goal: z.string(),
+    /** The draft as it was made, before the user's edits. */
     draft: z.string(),
-    files: z.array(z.string()),
-    leftOut: z.array(z.object({ path: z.string(), reason: z.string() })),
+    files: z.array(z.string()).readonly(),
+    leftOut: z.array(z.object({ path: z.string(), reason: z.string() })).readonly(),
     taskID: z.string().optional(),
+    /** The user's own words up to this handoff, for the next one of the chain. */
     firstRequest: z.string().optional(),
-    laterRequests: z.array(z.string()).optional(),
+    laterRequests: z.array(z.string()).readonly().optional(),
+    /** The new session that was started with the draft, without the user sending it. */
     started: z.string().optional(),
-    arrivals: z.array(z.object({ sessionID: z.string(), at: z.string() })),
+    /** Sessions in which the draft arrived; the first of them continues the work. */
+    arrivals: z.array(z.object({ sessionID: z.string(), at: z.string() })).readonly(),
   })
+
+/** One handoff, from the draft on; one file each under `.opencode/state/handoffs/`. */
+export type HandoffRecord = Parsed<typeof handoffRecordSchema>
 
 /** The handoffs of a project. No call throws; read and write errors are logged. */
 export type HandoffRecords = {

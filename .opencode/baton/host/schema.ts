@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { tool } from "@opencode-ai/plugin/tool"
-import type { ZodType } from "zod"
+import type { output, ZodType } from "zod"
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null
@@ -28,6 +28,9 @@ export const answeredPermission = (properties: unknown): string | undefined =>
 
 /** zod, as the plugin package carries it. */
 export type Zod = typeof tool.schema
+
+/** The values that a schema lets through. */
+export type Parsed<Schema extends (z: Zod) => ZodType> = output<ReturnType<Schema>>
 
 type ToolModule = typeof import("@opencode-ai/plugin/tool")
 

@@ -1,47 +1,11 @@
-import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { ownOrShared } from "./project.ts"
-import { isRecord, loadZod, type Zod } from "./schema.ts"
+import { isRecord, loadZod, type Parsed, type Zod } from "./schema.ts"
 import { readProjectConfig } from "./untrusted.ts"
-
-/** The user's settings in `.opencode/baton.json`; each has a default. */
-export type Settings = {
-  readonly handoff: {
-    /** Maximum number of files added to a draft. */
-    readonly maxFiles: number
-    /** Maximum size of all these files together. */
-    readonly maxKilobytes: number
-  }
-  /** Asks the agent of a session with a task to hand over; off if absent. */
-  readonly autoHandoff?:
-    | {
-        /** The share of the model's context, 0.1 to 0.95. */
-        readonly at: number
-      }
-    | undefined
-  readonly liveState: {
-    readonly enabled: boolean
-    /** Limits the stream to version 1 of the protocol; by default only for a user's own writer. */
-    readonly strict?: boolean | undefined
-    /** Program and arguments of the user's own writer. */
-    readonly writer?: readonly string[] | undefined
-  }
-  readonly learning: {
-    readonly enabled: boolean
-    /** prog's name of the project; by default that of its folder, and two folders of the same name are kept apart. */
-    readonly project?: string | undefined
-  }
-  /** `exclusive`: another session's claim on the task refuses changes to files. `off`: sessions claim nothing. */
-  readonly claims: "shared" | "exclusive" | "off"
-  /** Makes a task of the first message of a session that has none. */
-  readonly autoTask: boolean
-  /** The notices that Baton shows in the TUI. */
-  readonly notices: "all" | "problems" | "none"
-}
 
 export const SETTINGS_FILE = ".opencode/baton.json"
 
-export const settingsSchema = (z: Zod): ZodType<Settings> =>
+export const settingsSchema = (z: Zod) =>
   z.strictObject({
     $schema: z.string().optional(),
     handoff: z
@@ -80,6 +44,9 @@ export const settingsSchema = (z: Zod): ZodType<Settings> =>
       .default("shared")
       .describe("Whether a session claims its task, and whether another's claim refuses it tools that change files"),
   })
+
+/** The user's settings in `.opencode/baton.json`; each has a default. */
+export type Settings = Parsed<typeof settingsSchema>
 
 export const DEFAULT_SETTINGS: Settings = {
   handoff: { maxFiles: 20, maxKilobytes: 400 },

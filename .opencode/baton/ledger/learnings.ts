@@ -1,12 +1,13 @@
 import type { LedgerLearning, NewLearning } from "./ledger.ts"
+import type { OutboxEntry } from "./outbox-store.ts"
 
-type LearningSource = {
-  /** ISO 8601. */
-  readonly at: string
-  readonly sessionID: string
-  readonly messageID: string
-  readonly taskID?: string | undefined
-}
+/** An outbox entry that records one statement of a learning. */
+export type LearningEntry = Extract<OutboxEntry, { kind: "learning" }>
+
+/** An outbox entry that retires all active learnings of the folder with this key, or the learning of an agent with this id. */
+export type RetireEntry = Extract<OutboxEntry, { kind: "retire" }>
+
+type LearningSource = LearningEntry["source"]
 
 /** Baton's data on a learning besides its summary, stored in the ledger as the learning's detail. */
 export type LearningDetail = {
@@ -25,31 +26,6 @@ export type LearningDetail = {
   readonly forgotten?: string | undefined
   /** Date and text of the statement that replaced it. */
   readonly superseded?: string | undefined
-}
-
-/** An outbox entry that records one statement of a learning. */
-export type LearningEntry = {
-  readonly kind: "learning"
-  readonly project: string
-  readonly folder: string
-  readonly key: string
-  readonly summary: string
-  readonly concepts: readonly string[]
-  readonly files: readonly string[]
-  readonly answered?: string | undefined
-  readonly confirmed: boolean
-  readonly source: LearningSource
-}
-
-/** An outbox entry that retires all active learnings of the folder with this key, or the learning of an agent with this id. */
-export type RetireEntry = {
-  readonly kind: "retire"
-  readonly project: string
-  readonly folder: string
-  readonly key: string
-  readonly as: "forgotten" | "superseded"
-  /** For the user; one line. */
-  readonly reason: string
 }
 
 /** A ledger call that is needed to record an entry. */

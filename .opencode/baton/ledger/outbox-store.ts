@@ -4,26 +4,10 @@ import { basename } from "node:path"
 import { lazy } from "../host/async.ts"
 import { describeError, isNotFound } from "../host/log.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
-import { loadZod } from "../host/schema.ts"
+import { loadZod, type Parsed, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import { makeState, sealOf } from "../host/state-mark.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
-import type { LearningEntry, RetireEntry } from "./learnings.ts"
-
-/** A write that must reach the ledger. A new kind is a new member here and a new case in outbox-delivery.ts. */
-export type OutboxEntry =
-  | { readonly kind: "log"; readonly taskID: string; readonly message: string }
-  | {
-      readonly kind: "handoff"
-      readonly taskID: string
-      readonly sessionID: string
-      /** The handoff text, without markers. */
-      readonly section: string
-      /** The session's copy of the original specification; restores one that an agent's `prog desc` removed. */
-      readonly specification?: string | undefined
-    }
-  | LearningEntry
-  | RetireEntry
 
 /** The queue of an entry. Entries of one queue are delivered in order, and a waiting one blocks only its own queue. */
 export const queueKey = (entry: { readonly taskID: string } | { readonly project: string }): string =>
@@ -78,26 +62,8 @@ export type Outbox = {
   stop(): void
 }
 
-export type OutboxAttempt = {
-  /** ISO 8601. */
-  readonly at: string
-  /** Identifies the outbox and its process. */
-  readonly by: string
-  /** Number of the task's log entries with the same text just before; for log entries alone. */
-  readonly equalBefore?: number | undefined
-}
-
 /** `by` of a record that a person put back: no program may be writing it, and the ledger may have it. */
 export const PUT_BACK = "baton outbox"
-
-/** An entry on disk. `attempt` is written before the ledger is called, so it survives a crash during the call. */
-export type OutboxRecord = {
-  readonly version: 1
-  /** ISO 8601. */
-  readonly createdAt: string
-  readonly entry: OutboxEntry
-  readonly attempt?: OutboxAttempt | undefined
-}
 
 type ParsedRecord =
   /** `isSealed`: this account's Baton wrote it, in this very folder. */
@@ -117,12 +83,13 @@ export const isSealed = (root: string, record: Sealed): boolean => {
   return seal === undefined || record.seal === seal
 }
 
-const loadSchema = lazy(async () => {
-  const z = await loadZod()
+/** In the order of the fields that records were sealed with. */
+const recordSchema = (z: Zod) => {
   const taskID = z.string().min(1)
   const learningName = { project: z.string().min(1), folder: z.string(), key: z.string().min(1) }
   return z.object({
     version: z.literal(1),
+    /** ISO 8601. */
     createdAt: z.iso.datetime(),
     entry: z.discriminatedUnion("kind", [
       z.object({ kind: z.literal("log"), taskID, message: z.string() }),
@@ -130,18 +97,21 @@ const loadSchema = lazy(async () => {
         kind: z.literal("handoff"),
         taskID,
         sessionID: z.string(),
+        /** The handoff text, without markers. */
         section: z.string(),
+        /** The session's copy of the original specification; restores one that an agent's `prog desc` removed. */
         specification: z.string().optional(),
       }),
       z.object({
         kind: z.literal("learning"),
         ...learningName,
         summary: z.string(),
-        concepts: z.array(z.string()),
-        files: z.array(z.string()),
+        concepts: z.array(z.string()).readonly(),
+        files: z.array(z.string()).readonly(),
         answered: z.string().optional(),
         confirmed: z.boolean(),
         source: z.object({
+          /** ISO 8601. */
           at: z.string(),
           sessionID: z.string(),
           messageID: z.string(),
@@ -152,12 +122,30 @@ const loadSchema = lazy(async () => {
         kind: z.literal("retire"),
         ...learningName,
         as: z.enum(["forgotten", "superseded"]),
+        /** For the user; one line. */
         reason: z.string(),
       }),
     ]),
-    attempt: z.object({ at: z.iso.datetime(), by: z.string(), equalBefore: z.int().optional() }).optional(),
+    /** Written before the ledger is called, so it survives a crash during the call. */
+    attempt: z
+      .object({
+        at: z.iso.datetime(),
+        /** Identifies the outbox and its process. */
+        by: z.string(),
+        /** Number of the task's log entries with the same text just before; for log entries alone. */
+        equalBefore: z.int().optional(),
+      })
+      .optional(),
   })
-})
+}
+
+/** An entry on disk. */
+export type OutboxRecord = Parsed<typeof recordSchema>
+export type OutboxAttempt = NonNullable<OutboxRecord["attempt"]>
+/** A write that must reach the ledger. A new kind is a new member of the schema and a new case in outbox-delivery.ts. */
+export type OutboxEntry = OutboxRecord["entry"]
+
+const loadSchema = lazy(async () => recordSchema(await loadZod()))
 
 /** @param root the state folder. @throws when zod cannot be loaded, which says nothing about the record */
 const parseRecord = async (root: string, text: string): Promise<ParsedRecord> => {
