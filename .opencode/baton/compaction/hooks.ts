@@ -4,8 +4,7 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
-import { describeError, isNotFound } from "../host/log.ts"
-import { bundleRoot, ownOrShared } from "../host/project.ts"
+import { bundleRoot } from "../host/project.ts"
 import type { TaskSetup } from "./task-tools.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
@@ -32,9 +31,6 @@ const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "session.idle",
   "session.deleted",
 ])
-
-/** The key in the settings. Without it no message is looked at. */
-const AUTO_TASK = '"autoTask"'
 
 type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
@@ -88,19 +84,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
         return false
     }
   }
-  const hasAutoTask = async ({ projectRoot }: Core): Promise<boolean> => {
-    try {
-      const { readProjectConfig } = await import("../host/untrusted.ts")
-      return readProjectConfig(projectRoot, ownOrShared(projectRoot, ".opencode/baton.json")).includes(AUTO_TASK)
-    } catch (error) {
-      if (!isNotFound(error)) log.warn("autoTask is off: the settings cannot be read", { error: describeError(error) })
-      return false
-    }
-  }
   const tools = feature.tools("task_show and task_log", () => setup?.createTools(load))
   return {
     config: feature.config("/task and its tools", async (config) => {
-      isAuto = await hasAutoTask(core)
+      isAuto = (await import("../host/settings.ts")).mayHaveSetting(core.projectRoot, "autoTask")
       setup = (await import("./task-tools.ts")).taskSetup
       command = setup.registerCommand(config, log)
     }),

@@ -4,7 +4,6 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
-import { describeError, isNotFound } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
 
@@ -54,9 +53,6 @@ const OWN_COMMAND = /^(?:baton-)?handoff$/
 /** The start of every draft. It repeats draft.ts, so that the feature is loaded only for a message that contains it. */
 const MARKER = "Continuing work from session "
 
-/** The key in the settings. Its code is loaded only where they have it. */
-const AUTO_HANDOFF = '"autoHandoff"'
-
 /** The handoff's hooks. They load the feature when they first need it. */
 export const createHandoffHooks = (core: Core): Hooks => {
   const { projectRoot } = core
@@ -74,17 +70,6 @@ export const createHandoffHooks = (core: Core): Hooks => {
     return createAutoHandoff(core, services, log)
   })
   let isAuto = false
-
-  const hasAutoHandoff = async (): Promise<boolean> => {
-    try {
-      const { readProjectConfig } = await import("../host/untrusted.ts")
-      return readProjectConfig(projectRoot, ".opencode/baton.json").includes(AUTO_HANDOFF)
-    } catch (error) {
-      if (!isNotFound(error))
-        log.warn("autoHandoff is off: the settings cannot be read", { error: describeError(error) })
-      return false
-    }
-  }
 
   /** @returns the change that asks the agent to hand over, and whether it has the tool for it */
   const askToHandOver = async (
@@ -108,7 +93,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
         notices: (notice) => void core.services().then(({ notices }) => notices(notice)),
       })
       setup.registerCommand(config)
-      isAuto = await hasAutoHandoff()
+      isAuto = (await import("../host/settings.ts")).mayHaveSetting(projectRoot, "autoHandoff")
     }),
     get tool() {
       return tools()

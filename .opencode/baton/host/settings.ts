@@ -109,6 +109,20 @@ export const readSettings = async (projectRoot: string, folder?: string): Promis
   }
 }
 
+/**
+ * Tells, without parsing them, whether the settings name one: a feature that needs it is loaded then.
+ *
+ * @param folder see ownOrShared
+ */
+export const mayHaveSetting = (projectRoot: string, name: string, folder?: string): boolean => {
+  try {
+    return readProjectConfig(projectRoot, ownOrShared(projectRoot, SETTINGS_FILE, folder)).includes(`"${name}"`)
+  } catch {
+    // There are none, or they are unreadable, which settingsOrDefaults reports.
+    return false
+  }
+}
+
 /** Reads the settings. Invalid ones get their default, with one warning that names the file, the place and the expected value. */
 export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise<Settings> => {
   const read = await readSettings(projectRoot)

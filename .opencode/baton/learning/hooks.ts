@@ -30,9 +30,6 @@ const sharesText = (some: readonly Part[], others: readonly Part[]): boolean => 
   return textsOf(others).some((text) => texts.includes(text))
 }
 
-/** The user's own name for the project, in the settings. */
-const NAMED_PROJECT = /"project"\s*:/
-
 /** Session learning's hooks; they load the feature when there is something to learn or recall. */
 export const createLearningHooks = (core: Core): Hooks => {
   const {
@@ -50,15 +47,9 @@ export const createLearningHooks = (core: Core): Hooks => {
   })
 
   const inProject = (...path: string[]): string => join(projectRoot, ".opencode", ...path)
-  const isNamed = async (): Promise<boolean> => {
-    try {
-      const { readProjectConfig } = await import("../host/untrusted.ts")
-      return NAMED_PROJECT.test(readProjectConfig(projectRoot, ".opencode/baton.json").toString("utf8"))
-    } catch {
-      // The feature itself reports settings that cannot be read.
-      return false
-    }
-  }
+  /** The user's own name for the project. */
+  const isNamed = async (): Promise<boolean> =>
+    (await import("../host/settings.ts")).mayHaveSetting(projectRoot, "project")
   /** For a session with a task. */
   const mayAgentsHaveLearned = async (sessionID: string): Promise<boolean> => {
     const services = await core.services.current

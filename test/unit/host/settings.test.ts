@@ -2,7 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
 import { describe, expect, test } from "vitest"
-import { readSettings, settingsOrDefaults, settingsSchema } from "../../../.opencode/baton/host/settings.ts"
+import {
+  mayHaveSetting,
+  readSettings,
+  settingsOrDefaults,
+  settingsSchema,
+} from "../../../.opencode/baton/host/settings.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -34,6 +39,13 @@ describe("the settings", () => {
     const liveState = { enabled: false, strict: true, writer: ["a", "b"] }
     const settings = { handoff: { maxFiles: 3, maxKilobytes: 400 }, liveState }
     expect(await readSettings(withSettings(text))).toMatchObject({ settings })
+  })
+
+  test(promised("package.A4", "beside a global copy count in a project that has neither a copy nor settings"), () => {
+    const shared = join(withSettings('{"autoHandoff":{}}'), ".opencode")
+    expect(mayHaveSetting(withSettings(), "autoHandoff", shared)).toBe(true)
+    expect(mayHaveSetting(withSettings(), "autoTask", shared)).toBe(false)
+    expect(mayHaveSetting(withSettings("{}"), "autoHandoff", shared)).toBe(false)
   })
 
   test.each([
