@@ -212,7 +212,10 @@ export const createCapture = (deps: CaptureDeps) => {
       const texts = new Map<string, string>()
       const isOver = (): boolean => messageIDs.every((id) => texts.has(id))
       for await (const page of messagePages(sessions, sessionID, { size: NEWEST_MESSAGES, isOver })) {
-        if (page.kind === "failed" && !page.missing) return false
+        if (page.kind === "failed" && !page.missing) {
+          log.warn("what an earlier process left is not confirmed", { sessionID, reason: page.reason })
+          return false
+        }
         for (const message of page.kind === "ok" ? page.value.messages : [])
           if (isUsers(message)) texts.set(message.info.id, collectUserText(message.parts))
       }

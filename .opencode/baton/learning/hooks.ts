@@ -18,7 +18,8 @@ export const asksForLearnings = (text: string): boolean => ASKS.test(text)
 
 const DEADLINE_MS = 1_000
 /** Shorter than the deadline, so that the tools can still be hidden when the learnings are late. */
-const INJECT_DEADLINE_MS = 950
+const INJECT_DEADLINE_MS = 2_500
+const MESSAGES_DEADLINE_MS = 2_600
 
 type ToolModule = typeof import("./tools.ts")
 
@@ -84,11 +85,8 @@ export const createLearningHooks = (core: Core): Hooks => {
   let toolModule: ToolModule | undefined
   const tools = feature.tools("learned and forget", () => toolModule?.createTools(load))
 
-  const hook = <Input, Output>(
-    name: keyof Hooks,
-    decide: Parameters<typeof feature.hook<Input, Output>>[2],
-    fallback?: (input: Input, output: Output) => void,
-  ) => feature.hook(name, DEADLINE_MS, decide, fallback)
+  const hook = <Input, Output>(name: keyof Hooks, decide: Parameters<typeof feature.hook<Input, Output>>[2]) =>
+    feature.hook(name, DEADLINE_MS, decide)
   return {
     config: feature.config("learned and forget", async () => {
       toolModule = await import("./tools.ts")
@@ -121,8 +119,9 @@ export const createLearningHooks = (core: Core): Hooks => {
       if (await mayHaveLearnings(sessionID)) (await load())?.compacting(sessionID)
       return undefined
     }),
-    "experimental.chat.messages.transform": hook(
+    "experimental.chat.messages.transform": feature.hook(
       "experimental.chat.messages.transform",
+      MESSAGES_DEADLINE_MS,
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID ?? ""
         const hide = (): void => toolModule?.disableLearningTools(messages)

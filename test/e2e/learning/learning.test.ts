@@ -62,7 +62,7 @@ const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: ()
 const one = (status: string) => (all: Learning[]) => all.length === 1 && all[0]?.status === status
 
 /**
- * The first request with these words that `act` causes. A hook waits for the learnings for less than a second: on a busy machine
+ * The first request with these words that `act` causes. A hook waits for the learnings for 2.5 seconds: on a busier machine
  * the request goes without them, the log says so, and `act` is repeated.
  */
 const firstRequest = async (task: Task, act: () => Promise<unknown>, words = ""): Promise<ModelRequest> => {
@@ -72,7 +72,7 @@ const firstRequest = async (task: Task, act: () => Promise<unknown>, words = "")
   const request = requests.find(({ conversation }) => conversation.includes(words))
   if (!request) throw new Error(`no request holds '${words}'`)
   const said = task.project.batonLog().slice(linesBefore)
-  const isLate = said.some((line) => /goes without learnings|ran out of time/.test(line))
+  const isLate = said.some((line) => /goes without learnings|ran out of time|is not confirmed|is unknown/.test(line))
   return isLate && !request.conversation.includes(BLOCK) ? firstRequest(task, act, words) : request
 }
 

@@ -60,15 +60,15 @@ const open = (session: object = {}) => {
     return names.map((name) => readFileSync(join(folder, name), "utf8")).join()
   }
   /** A process that has ended left a sentence that waits. */
-  const leave = (sentence: string, isUnverified: boolean): void => {
+  const leave = (sentence: string, isUnverified: boolean, sessionID = SESSION): void => {
     stored.push(userMessage([textPart(sentence)], "msg_0"))
     const folder = join(state, "learning")
     for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
     const said = { key: "a1b2c3d4e5f6", type: "correction", sentence, messageID: "msg_0", at: new Date().toISOString() }
     const sayings = [{ ...said, state: "waiting", files: [], confirmed: false }]
-    const record = { version: 1, sessionID: SESSION, pid: spawnSync("true").pid, isUnverified, sayings, given: [] }
-    writeFileSync(join(folder, "sessions", `${SESSION}.json`), JSON.stringify(record))
-    writeFileSync(join(folder, "waiting", SESSION), "")
+    const record = { version: 1, sessionID, pid: spawnSync("true").pid, isUnverified, sayings, given: [] }
+    writeFileSync(join(folder, "sessions", `${sessionID}.json`), JSON.stringify(record))
+    writeFileSync(join(folder, "waiting", sessionID), "")
     markState(state)
   }
   const begin = () => event("session.created", { id: SESSION })
@@ -214,10 +214,13 @@ test(promised("learning.B1", "what the disk refuses goes to the outbox at once")
 })
 
 test(promised("learning.C1", "a request that cannot wait goes without learnings and tools"), async () => {
-  const { hooks, request, logged, state } = open({ get: () => new Promise(() => {}) })
-  mkdirSync(join(state, "learning"), { recursive: true })
-  markState(state)
+  const { hooks, begin, leave, request, logged } = open({ messages: () => new Promise(() => {}) })
+  // A second each, until OpenCode is taken to be silent.
+  for (const id of ["ses_0", "ses_00", "ses_000"]) leave(TAUGHT, false, id)
   await hooks.config?.({})
+  await begin()
   expect((await request("msg_1", "Fix the parser")).tools).toEqual({ learned: false, forget: false })
-  expect(logged.map(({ message }) => message).join()).toContain("goes without learnings")
+  const lines = logged.map(({ message }) => message).join()
+  expect(lines).toContain("what an earlier process left is not confirmed")
+  expect(lines).toContain("goes without learnings")
 })
