@@ -32,8 +32,8 @@ const together: Extra = { pool: "forks", isolate: false }
 
 export default defineConfig({
   test: {
-    // Tests wait for a quarter of their time.
-    maxWorkers: 3,
+    // For two cores: end-to-end tests wait for half of their time.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/failure-reporter.ts"],
     projects: [
