@@ -151,15 +151,11 @@ const handOver = async (speaker: Speaker, hasCommand: boolean): Promise<Made> =>
   return { handoff: asked("turn"), "handed-over": begun("turn") }
 }
 
-/** A hook waits for what was learned for a part of a second: on a busy machine a request goes without, and is repeated. */
-const learn = async (speaker: Speaker, isLearning: boolean): Promise<Made> => {
+const learn = async (speaker: Speaker): Promise<Made> => {
   const corrected = await createSession(speaker)
   await speak(speaker, corrected, "Write the formatter.")
   await speak(speaker, corrected, "No, use tabs instead of spaces in the formatter.")
-  const begin = async () => speak(speaker, await createSession(speaker), "Make the formatter ready for CSS.")
-  let fits = await begin()
-  const isLate = () => isLearning && !fits("turn").conversation.includes("<baton-learned>")
-  for (let tries = 1; tries < MOST_TRIES && isLate(); tries++) fits = await begin()
+  const fits = await speak(speaker, await createSession(speaker), "Make the formatter ready for CSS.")
   const other = await speak(speaker, await createSession(speaker), "What time is it?")
   return { "learning-fits": fits("turn"), "learning-other": other("turn") }
 }
@@ -189,7 +185,7 @@ export const recordRequests = async (
     const made = {
       ...(await compactSessions(place, place.taskID)),
       ...(await handOver(place, features.includes("handoff"))),
-      ...(await learn(place, features.includes("learning"))),
+      ...(await learn(place)),
     }
     place.project.write(".opencode/pass-over.json", '{"defaults":{"auto_return":true}}\n')
     await place.restart()
