@@ -72,6 +72,16 @@ const write = (filePath: string) => ({ tool: "write", input: { filePath, content
 const HOUR_AGO = new Date(Date.now() - 3_600_000)
 const NOTICE = /\[result of pass_\d{17}_\w+\]/
 
+/** Stops a process where it holds no lock of OpenCode's database, since no other one could write there. */
+const suspend = (pid: number) =>
+  eventually("a moment without a lock of the database", () => {
+    process.kill(pid, "SIGSTOP")
+    const isStopped = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.startsWith("T")
+    if (isStopped && !readFileSync("/proc/locks", "latin1").includes(` WRITE ${pid} `)) return true
+    process.kill(pid, "SIGCONT")
+    return undefined
+  })
+
 /** A step that ends on the test's command. */
 const createGate = (reply: ModelReply) => {
   const [reached, opened] = [createDeferred<void>(), createDeferred<void>()]
@@ -230,7 +240,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
         const swept = join(folder, ".removed", "swept")
         const lock = join(folder, record?.request.pass_over_id ?? "", "work.lock")
         mkdirSync(swept, { recursive: true })
-        process.kill(pid, "SIGSTOP")
+        await suspend(pid)
         try {
           writeFileSync(lock, holder(readFileSync(lock, "utf8")))
           utimesSync(lock, HOUR_AGO, HOUR_AGO)
