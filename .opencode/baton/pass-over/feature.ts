@@ -164,7 +164,7 @@ export const createPassOverFeature = (
     }
   }
   const recovered = recover()
-  void recovered.then(() => sandboxes.sweep())
+  void sandboxes.sweep(recovered)
   const hooks = createSessionHooks({
     activePasses,
     announcer,

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { passFolder } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { promised } from "../../requirements.ts"
@@ -106,7 +107,18 @@ describe("the sandbox of a pass that is over", () => {
     const passes = openFeaturePasses()
     writeFiles(asideOf(passes.root), { "copy-1/copy/src/b.txt": "bee\n", "copy-1/manifest.json": "[]" })
     passes.start()
-    await expect.poll(() => existsSync(asideOf(passes.root))).toBe(false)
+    await expect.poll(() => leftAside(passes.root)).toEqual([])
+  })
+
+  test(promised("pass-over.B3", "is not the start's to delete where this process discards it meanwhile"), async () => {
+    const { root, passes } = createPassProject()
+    const recovered = createDeferred<void>()
+    writeFiles(asideOf(root), { "sandbox-1/copy/a.txt": "an earlier process's\n" })
+    const swept = passes.sandboxes.sweep(recovered.promise)
+    writeFiles(asideOf(root), { "sandbox-2/copy/a.txt": "this one's\n" })
+    recovered.resolve()
+    await swept
+    expect(leftAside(root)).toEqual(["sandbox-2"])
   })
 
   test(

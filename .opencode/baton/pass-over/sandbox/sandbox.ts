@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs"
 import { cp } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { lazy } from "../../host/async.ts"
@@ -341,10 +342,17 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       }),
     /** Returns the path of a pass's sandbox, whether it exists or not. */
     pathOf: (passID: string): string => state.path("pass-over", passID, "copy"),
-    /** Deletes finished sandboxes that earlier processes left. Never rejects. */
-    sweep: async (): Promise<void> => {
+    /**
+     * Deletes finished sandboxes that earlier processes left. Those discarded after the call are not its: of two deletions in one
+     * folder, Bun's may both end before it is empty. Never rejects.
+     *
+     * @param after is awaited before anything is deleted
+     */
+    sweep: async (after: Promise<unknown> = Promise.resolve()): Promise<void> => {
       try {
-        await removeAll(aside)
+        const left = statIfThere(aside)?.isDirectory() ? readdirSync(aside) : []
+        await after
+        for (const name of left) await removeAll(join(aside, name))
       } catch (error) {
         log.warn("sandboxes of earlier passes could not be deleted", { error: describeError(error) })
       }
