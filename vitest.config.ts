@@ -22,6 +22,8 @@ const project = (name: string, order: number, extra: Extra = {}) => ({
     include: [`test/${name}/**/*.test.ts`],
     testTimeout: 20_000 * Math.max(1, EFFORT),
     hookTimeout: 120_000,
+    // A poll ends at its event; vitest's second is too short for a busy machine.
+    expect: { poll: { timeout: 15_000 } },
     sequence: { groupOrder: order },
     ...extra,
   },

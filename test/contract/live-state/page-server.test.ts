@@ -112,7 +112,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     expect(await served()).toEqual(full)
     // The server learns a moment later that a page was closed: until then it may refuse one of the first, or still have room for
     // the next.
-    await expect.poll(served, { timeout: 10_000 }).toEqual(full)
+    await expect.poll(served).toEqual(full)
   })
 
   test.each(casesOf(binary, SIGNALS))(

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, test } from "vitest"
 import { createDeferred, withDeadline } from "../../../.opencode/baton/host/async.ts"
 import { queryAudit } from "../../../.opencode/baton/pass-over/audit/query.ts"
 import { promised } from "../../requirements.ts"
@@ -157,12 +157,12 @@ describe("a subagent that has returned and speaks on", () => {
     const passes = openFeaturePasses({
       coder: async (turn) => {
         await turn.giveBack(DONE)
-        await vi.waitFor(() => expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("returned"))
+        await passes.reaches("returned")
         await turn.use("bash", { command: "true" }).catch((error: unknown) => refusals.push(String(error)))
       },
     })
     await passes.pass()
-    await vi.waitFor(() => expect(refusals).toEqual([expect.stringContaining("the pass is over")]))
+    await expect.poll(() => refusals).toEqual([expect.stringContaining("the pass is over")])
   })
 
   test(promised("pass-over.G3", "is asked for its closing words at once, whatever its originator does"), async () => {
@@ -170,11 +170,11 @@ describe("a subagent that has returned and speaks on", () => {
     const passes = openFeaturePasses({
       coder: async (turn) => {
         await turn.giveBack(DONE)
-        asked = await withDeadline(passes.feature.offerTools(turn.sessionID, []), 100)
+        asked = await withDeadline(passes.feature.offerTools(turn.sessionID, []), 5_000)
       },
     })
     await passes.pass({ async: true })
-    await vi.waitFor(() => expect(asked).toMatchObject({ kind: "done" }))
+    await expect.poll(() => asked).toMatchObject({ kind: "done" })
   })
 
   test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
@@ -192,7 +192,7 @@ describe("a subagent that has returned and speaks on", () => {
     expect(passes.opencode.isBusy()).toBe(true)
     const properties = { sessionID: passes.opencode.rootID, error: { name: "MessageAbortedError" } }
     await passes.feature.receive({ type: "session.error", properties })
-    await vi.waitFor(() => expect(passes.opencode.isBusy()).toBe(false))
+    await expect.poll(() => passes.opencode.isBusy()).toBe(false)
   })
 })
 
@@ -212,7 +212,7 @@ test(
     })
     const answer = passes.pass()
     // If it were idle, its return would have ended after its result.
-    await vi.waitFor(() => expect(returned).toBe(true))
+    await expect.poll(() => returned).toBe(true)
     expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("waiting_for_return")
     end()
     expect(await answer).toContain("added b.txt")

@@ -133,7 +133,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     )
     const [program, child] = readFileSync(pids, "utf8").split(" ").map(Number)
     expect(program).toBeGreaterThan(1)
-    await vi.waitFor(() => expect([program, child].map((pid) => isAlive(pid ?? 0))).toEqual([false, false]), 5000)
+    await expect.poll(() => [program, child].map((pid) => isAlive(pid ?? 0))).toEqual([false, false])
   })
 
   test("ends a program that the deadline overtakes before it has started", async () => {
@@ -141,7 +141,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     expect(await run([late], { deadlineMs: 0 })).toMatchObject({ kind: "timed-out" })
     expect(await run(["true"])).toMatchObject({ exitCode: 0 })
     const running = async () => (await readProcesses(process.platform)).filter(({ args }) => args.includes(late))
-    await vi.waitFor(async () => expect(await running()).toEqual([]), 5000)
+    await expect.poll(running).toEqual([])
   })
 
   test("keeps calls apart that run at the same time", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, test } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
 import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
@@ -116,7 +116,7 @@ test(promised("compaction.C7", "one that ends while an earlier one is being reco
   await new Promise(setImmediate)
   compact(3)
   goOn.resolve()
-  await vi.waitFor(() => expect(lines).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`)))
+  await expect.poll(() => lines).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`))
 })
 
 /** A session whose newest message asks for a compaction. */

@@ -41,7 +41,7 @@ describe("the core of an instance", () => {
     feature.dispose(stop)
     expect(feature.isActive()).toBe(true)
     newInstance(directory).core.feature("one")
-    await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce())
+    await expect.poll(() => stop).toHaveBeenCalledOnce()
     expect(feature.isActive()).toBe(false)
   })
 
@@ -51,7 +51,7 @@ describe("the core of an instance", () => {
     core.feature("quiet").dispose(stop)
     const observe = core.feature("other").observer(() => undefined)
     await observe({ event: { type: "server.instance.disposed", properties: { directory: "/" } } })
-    await vi.waitFor(() => expect(stop).toHaveBeenCalledOnce())
+    await expect.poll(() => stop).toHaveBeenCalledOnce()
   })
 })
 

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, onTestFinished, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test } from "vitest"
 import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
 import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
@@ -82,7 +82,7 @@ describe("the lock", () => {
     await leaveBehind({ pid: String(stopped.pid), startedAt })
     expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
     stopped.kill("SIGKILL")
-    await vi.waitFor(async () => expect(await lock().tryAcquire()).toBeDefined())
+    await expect.poll(() => lock().tryAcquire()).toBeDefined()
   })
 
   test("is taken at once when its pid belongs to another process by now", async () => {
@@ -150,7 +150,7 @@ describe("the lock", () => {
     const { path, lock } = setUp()
     const held = await lock().tryAcquire()
     utimesSync(path, new Date(0), new Date(0))
-    await vi.waitFor(() => expect(statSync(path).mtimeMs).toBeGreaterThan(Date.now() - 10_000))
+    await expect.poll(() => Date.now() - statSync(path).mtimeMs).toBeLessThan(10_000)
     expect(await lock().tryAcquire()).toBeUndefined()
     await held?.release()
   })

@@ -161,7 +161,7 @@ describe("the outbox", () => {
     let failures = 3
     script.fault = () => (failures-- > 0 ? "unavailable" : "none")
     await open({ firstRetryMs: 1 }).add(entry("late"))
-    await vi.waitFor(() => expect(task().messages).toEqual(["late"]), 5000)
+    await expect.poll(() => task().messages).toEqual(["late"])
     expect(log.lines.filter(({ message }) => message.includes("outbox waits"))).toHaveLength(3)
   })
 
@@ -391,7 +391,7 @@ describe("the outbox", () => {
     disk.full = true
     const added = outbox.add(entry("direct"))
     letOthersPass()
-    await vi.waitFor(() => expect(log.lines.map(({ level }) => level)).toContain("warn"), 5000)
+    await expect.poll(() => log.lines.map(({ level }) => level)).toContain("warn")
     for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
     expect(task().messages).toEqual([])
     release()
@@ -421,7 +421,7 @@ describe("the outbox", () => {
     outbox.stop()
     expect(files()).toHaveLength(1)
     release()
-    await vi.waitFor(() => expect(files()).toEqual([]), 5000)
+    await expect.poll(files).toEqual([])
     letOthersPass()
     await open().flush(5000)
     expect(task().messages).toEqual(["slow"])
