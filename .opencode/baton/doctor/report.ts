@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util"
+import { withDeadline } from "../host/async.ts"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import type { RunProcess } from "../host/process.ts"
@@ -61,17 +62,10 @@ const CHECK_DEADLINE_MS = 30_000
 /** Turns an error or a timeout of a check into a finding, so that the other checks still report. */
 const runCheck = async (check: Check, context: Served, deadlineMs: number): Promise<readonly Observation[]> => {
   const fix = "Report it with this message; the other findings stand."
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<readonly Observation[]>((resolve) => {
-    timer = setTimeout(() => resolve([broken(`this check gave no answer within ${deadlineMs} ms`, fix)]), deadlineMs)
-  })
-  try {
-    return await Promise.race([check.run(context), late])
-  } catch (error) {
-    return [broken(`this check failed: ${describeError(error)}`, fix)]
-  } finally {
-    clearTimeout(timer)
-  }
+  const ran = await withDeadline(check.run(context), deadlineMs)
+  if (ran.kind === "done") return ran.value
+  if (ran.kind === "late") return [broken(`this check gave no answer within ${deadlineMs} ms`, fix)]
+  return [broken(`this check failed: ${describeError(ran.error)}`, fix)]
 }
 
 /** Runs all checks in parallel and keeps their order. */
