@@ -6,9 +6,9 @@ import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type JsonStore, removeTemporary, type StateFolder } from "../host/state.ts"
 import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
-import type { SessionTask } from "../task/registry.ts"
+import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { type FactsDeps, loadFacts } from "./context.ts"
-import type { SessionState, SessionStates } from "./session-state.ts"
+import { handoffText, type SessionState, type SessionStates } from "./session-state.ts"
 import { renderHandoffSection, renderProgressSection } from "./texts.ts"
 
 const FOLDER = "working"
@@ -51,6 +51,7 @@ type ProgressDeps = FactsDeps & {
   state: StateFolder
   sessionStates: Pick<SessionStates, "load">
   bindings: Pick<JsonStore<SessionTask>, "read">
+  tasks: Pick<TaskRegistry, "onTask">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "status">
   /** One after the other with a session's compactions: an older state must not replace a newer handoff. */
   queue: ReturnType<typeof createKeyedQueue>
@@ -61,7 +62,7 @@ const hasSomething = ({ activity, todos }: Facts): boolean =>
   activity.failures.length > 0 || todos.length > 0 || activity.files.some(({ changes }) => changes > 0)
 
 export const createProgress = (deps: ProgressDeps): Progress => {
-  const { state, sessionStates, bindings, outbox, queue, log, now } = deps
+  const { state, sessionStates, bindings, tasks, outbox, queue, log, now } = deps
   const store = createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
   const open = new Map<string, OpenWork>()
   /** Sessions with changes that are not recorded, and the timer of their next record. */
@@ -83,22 +84,19 @@ export const createProgress = (deps: ProgressDeps): Progress => {
   }
 
   const sectionOf = (
-    { sessionID }: SessionTask,
-    { count, recorded: summaries, lastHandoff }: SessionState,
+    { sessionID, taskID }: SessionTask,
+    sessionState: SessionState,
     facts: Facts,
     at: Date,
     crashedSince?: string,
   ): string => {
+    const { count, recorded: summaries, recordedTaskID = taskID, lastHandoff } = sessionState
     const summaryID = summaries.at(-1)
-    if (count === 0 || summaryID === undefined) return renderProgressSection(sessionID, at, facts, crashedSince)
+    if (count === 0 || summaryID === undefined || recordedTaskID !== taskID)
+      return renderProgressSection(sessionID, at, facts, crashedSince)
     const summary = lastHandoff?.summaryID === summaryID ? lastHandoff.text : ""
-    const section = renderHandoffSection(
-      { number: count, sessionID },
-      at,
-      { summaryID, summary },
-      facts,
-      lastHandoff?.text,
-    )
+    const earlier = handoffText(sessionState, taskID)
+    const section = renderHandoffSection({ number: count, sessionID }, at, { summaryID, summary }, facts, earlier)
     return crashedSince === undefined
       ? section
       : `${section}\n- The session ended without a word in the turn of ${crashedSince}`
@@ -114,7 +112,7 @@ export const createProgress = (deps: ProgressDeps): Progress => {
     // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
     const { parked } = await outbox.status()
     const isOwn = (entry: OutboxEntry | undefined): boolean =>
-      entry?.kind === "handoff" && entry.sessionID === sessionID
+      entry?.kind === "handoff" && entry.sessionID === sessionID && entry.taskID === taskID
     if (!waiting || waiting.some(isOwn) || parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return
     recorded.set(sessionID, { facts: text, at: performance.now() })
     const at = crashedSince === undefined ? now() : new Date(crashedSince)
@@ -172,6 +170,11 @@ export const createProgress = (deps: ProgressDeps): Progress => {
       if (work?.host === hostname() && !isAlive(work.pid)) await recoverOne(work)
     }
   }
+
+  // What was done for the task before is recorded there, before the first use of a tool for this one.
+  tasks.onTask(({ sessionID, taskID }) => {
+    if ((unrecorded.get(sessionID)?.binding.taskID ?? taskID) !== taskID) void recordNow(sessionID)
+  })
 
   return {
     changed: (binding) => {

@@ -9,6 +9,7 @@ import type { SessionTask } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import type { CompactionContext } from "./context.ts"
 import {
+  handoffText,
   hasOwnHandoff,
   originalSpecification,
   type ResumeNote,
@@ -93,6 +94,7 @@ export const createRecorder = ({
       ...current,
       count: Math.max(current.count, newest.number),
       recorded: [...current.recorded, newest.summaryID],
+      recordedTaskID: taskID,
     }))
   }
 
@@ -154,7 +156,7 @@ export const createRecorder = ({
       kind: "handoff",
       taskID,
       sessionID,
-      section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, lastHandoff?.text),
+      section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, handoffText(sessionState, taskID)),
       ...(specification ? { specification: specification.text } : {}),
     })
     await sessionStates.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))

@@ -28,8 +28,10 @@ export const sessionStateSchema = (z: Zod) =>
     recorded: z.array(z.string()).readonly(),
     /** The summary that is being recorded; still set at the next start after a kill. */
     recording: z.string().optional(),
-    /** The newest summary that has a text. */
-    lastHandoff: z.object({ summaryID: z.string(), text: z.string() }).optional(),
+    /** The task that the newest compaction was recorded for. */
+    recordedTaskID: z.string().optional(),
+    /** The newest summary that has a text, and the task it was made for. */
+    lastHandoff: z.object({ summaryID: z.string(), text: z.string(), taskID: z.string().optional() }).optional(),
     /**
      * The same text until the next compaction or task, so that prompts stay cached. One in the shape of another version is
      * dropped: prog has the content.
@@ -140,11 +142,11 @@ export const withResumeNote = (
   sessionState: SessionState,
   { summaryID, summary }: RecordedCompaction,
   note: ResumeNote,
-): SessionState => ({
-  ...sessionState,
-  lastHandoff: summary === "" ? sessionState.lastHandoff : { summaryID, text: summary },
-  note,
-})
+): SessionState => {
+  const { lastHandoff } = sessionState
+  const { taskID } = lastHandoff?.summaryID === summaryID ? lastHandoff : note
+  return { ...sessionState, lastHandoff: summary === "" ? lastHandoff : { summaryID, text: summary, taskID }, note }
+}
 
 /** Marks a summary as one that needs no record. */
 export const withKnown = (
@@ -159,6 +161,10 @@ export const withKnown = (
 export const hasOwnHandoff = ({ lastHandoff, recorded }: SessionState): boolean =>
   lastHandoff !== undefined && recorded.includes(lastHandoff.summaryID)
 
+/** The text of the newest handoff, unless it is known to be another task's. */
+export const handoffText = ({ lastHandoff }: SessionState, taskID: string): string | undefined =>
+  (lastHandoff?.taskID ?? taskID) === taskID ? lastHandoff?.text : undefined
+
 /** The state for a conversation that shows no compaction. */
 export const withoutOwnHandoff = (sessionState: SessionState): SessionState =>
   hasOwnHandoff(sessionState) ? { ...sessionState, lastHandoff: undefined } : sessionState
@@ -171,6 +177,7 @@ export const withRecorded = (
 ): SessionState => ({
   ...withResumeNote(withKnown(sessionState, compaction), compaction, note),
   count: sessionState.count + 1,
+  recordedTaskID: note.taskID,
   recording: undefined,
 })
 

@@ -142,7 +142,7 @@ export const renderHandoffSection = (
 }
 
 /**
- * Renders the section of a session without a compaction.
+ * Renders the section of a session without a compaction on the task.
  *
  * @param crashedSince the turn in which the session's process ended, ISO 8601
  */
@@ -150,7 +150,7 @@ export const renderProgressSection = (sessionID: string, at: Date, facts: Facts,
   [
     `# Work in progress (session ${sessionID}, ${at.toISOString()})`,
     crashedSince === undefined
-      ? "The session has not been compacted so far."
+      ? "The session has not been compacted on this task so far."
       : `The session ended without a word in the turn of ${crashedSince}.`,
     renderFacts(facts),
   ].join("\n\n")

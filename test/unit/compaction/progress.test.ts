@@ -3,31 +3,37 @@ import { hostname } from "node:os"
 import { join } from "node:path"
 import { beforeEach, describe, expect, test, vi } from "vitest"
 import { createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
-import { EMPTY_STATE, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
+import { EMPTY_STATE, type SessionState, withRecorded } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { OutboxEntry, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { afterToolUse } from "../../../.opencode/baton/task/activity.ts"
+import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 import { BINDING } from "../../support/task-binding.ts"
 
-const { sessionID, taskID } = BINDING
+const { sessionID, taskID, role } = BINDING
+const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
 /** No process has this id. */
 const DEAD = 2 ** 30
+const HERE = { isIdle: false, host: hostname(), pid: process.pid }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] }))
 
-const setUp = () => {
+const setUp = (stored: SessionState = EMPTY_STATE) => {
   const root = temporaryFolder()
-  let sessionState: SessionState = EMPTY_STATE
+  let sessionState = stored
+  let binding = BINDING
+  const listeners: ((binding: SessionTask) => void)[] = []
   const added: OutboxEntry[] = []
   const outbox: { waiting: OutboxEntry[]; parked: ParkedEntry[] } = { waiting: [], parked: [] }
   const progress = createProgress({
     state: createStateFolder(root),
     sessionStates: { load: async () => sessionState },
-    bindings: { read: async () => BINDING },
+    bindings: { read: async () => binding },
+    tasks: { onTask: (listener) => void listeners.push(listener) },
     outbox: {
       add: async (entry) => void added.push(entry),
       addIfMissing: async (entry) => void added.push(entry),
@@ -46,7 +52,11 @@ const setUp = () => {
     change: (path: string): void => {
       const use = { tool: "write", args: { filePath: path }, metadata: {} }
       sessionState = { ...sessionState, activity: afterToolUse(sessionState.activity, use, root) }
-      progress.changed(BINDING)
+      progress.changed(binding)
+    },
+    takeTask: (other: SessionTask): void => {
+      binding = other
+      for (const listener of listeners) listener(other)
     },
     /** Waits for so many records, and a little for one too many: a record reads git's files. */
     sections: async (count: number) => {
@@ -99,28 +109,81 @@ describe("work in progress", () => {
     expect(mark()).toBeUndefined()
   })
 
-  test.each(["waits", "is parked"])(promised("sessions.A1", "is not recorded while an earlier one %s"), async (how) => {
+  test.each([
+    { name: "not recorded while an earlier one waits", how: "waits", of: taskID, records: 0 },
+    { name: "not recorded while an earlier one is parked", how: "parked", of: taskID, records: 0 },
+    { name: "recorded while one of another task is parked", how: "parked", of: OTHER_BINDING.taskID, records: 1 },
+  ])(promised("sessions.A1", "is $name"), async ({ how, of, records }) => {
     const { progress, change, sections, outbox } = setUp()
-    const earlier = { kind: "handoff", taskID, sessionID, section: "earlier" } as const
+    const earlier = { kind: "handoff", taskID: of, sessionID, section: "earlier" } as const
     const record = { version: 1, createdAt: "", entry: earlier } as const
     if (how === "waits") outbox.waiting.push(earlier)
     else outbox.parked.push({ file: "/parked.json", record, reason: "no such task", since: "" })
     change("a.ts")
     progress.idle(sessionID)
+    expect(await sections(records)).toHaveLength(records)
+  })
+
+  test(promised(["sessions.A1", "task.B3"], "is recorded in the task that it was done for"), async () => {
+    const { change, takeTask, sections, added } = setUp()
+    change("a.ts")
+    takeTask(BINDING)
     expect(await sections(0)).toEqual([])
+    takeTask(OTHER_BINDING)
+    await sections(1)
+    change("b.ts")
+    await vi.advanceTimersByTimeAsync(RECORD_EVERY_MS)
+    const [first, second] = await sections(2)
+    expect(added.map((entry) => "taskID" in entry && entry.taskID)).toEqual([taskID, OTHER_BINDING.taskID])
+    expect(first).not.toContain("b.ts")
+    expect(second).toContain("b.ts ×1")
+  })
+
+  const compaction = { summaryID: "msg_1", summary: "The lexer is proven." }
+  const note = { requestID: "msg_0", taskID, role, text: "Go on." }
+  const compacted = withRecorded(EMPTY_STATE, compaction, note)
+  const emptied = withRecorded(
+    compacted,
+    { summaryID: "msg_2", summary: "" },
+    { ...note, taskID: OTHER_BINDING.taskID },
+  )
+  const older = {
+    ...compacted,
+    recordedTaskID: undefined,
+    lastHandoff: { summaryID: "msg_1", text: compaction.summary },
+  }
+  test.each([
+    { on: "its task", task: BINDING, stored: compacted, title: "Handoff after compaction 1", isTold: true },
+    { on: "an earlier task", task: OTHER_BINDING, stored: compacted, title: "Work in progress", isTold: false },
+    {
+      on: "both, the last one empty",
+      task: OTHER_BINDING,
+      stored: emptied,
+      title: "Handoff after .* 2",
+      isTold: false,
+    },
+    { on: "an unknown task", task: OTHER_BINDING, stored: older, title: "Handoff after compaction 1", isTold: true },
+  ])(promised(["sessions.A1", "task.B3"], "after a compaction on $on"), async ({ task, stored, title, isTold }) => {
+    const { progress, change, takeTask, sections } = setUp(stored)
+    takeTask(task)
+    change("a.ts")
+    progress.idle(sessionID)
+    const [section = ""] = await sections(1)
+    expect(section).toMatch(new RegExp(`^# ${title} \\(session ${sessionID}`))
+    expect(section.includes(compaction.summary)).toBe(isTold)
   })
 
   test.each([
-    { name: "in the middle of a turn", isIdle: false, host: hostname(), pid: DEAD, crashed: 1, records: 1 },
-    { name: "right after a turn", isIdle: true, host: hostname(), pid: DEAD, crashed: 0, records: 1 },
-    { name: "on another machine, perhaps", isIdle: false, host: "other", pid: DEAD, crashed: 0, records: 0 },
-    { name: "not at all", isIdle: false, host: hostname(), pid: process.pid, crashed: 0, records: 0 },
-  ])(promised("sessions.A1", "of a process that ended $name"), async ({ isIdle, host, pid, crashed, records }) => {
+    { name: "in the middle of a turn", ...HERE, pid: DEAD, crashed: 1, records: 1 },
+    { name: "right after a turn", ...HERE, isIdle: true, pid: DEAD, crashed: 0, records: 1 },
+    { name: "on another machine, perhaps", ...HERE, host: "other", pid: DEAD, crashed: 0, records: 0 },
+    { name: "not at all", ...HERE, crashed: 0, records: 0 },
+  ])(promised("sessions.A1", "of a process that ended $name"), async ({ crashed, records, ...ended }) => {
     const { progress, change, sections, added, file, mark } = setUp()
     change("a.ts")
     mkdirSync(join(file, ".."), { recursive: true })
     const since = "2026-01-01T00:00:00.000Z"
-    writeFileSync(file, JSON.stringify({ version: 1, sessionID, host, pid, since, isIdle }))
+    writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, ...ended }))
     await progress.recover()
     expect(await sections(records)).toHaveLength(records)
     const logs = added.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))

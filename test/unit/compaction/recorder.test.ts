@@ -136,12 +136,13 @@ test(promised("task.B3", "a task that the session changed to is in the note of t
 test.each(["the ledger", "the outbox"])(promised("compaction.C7", "another's record is known by %s"), async (place) => {
   const known: Known = {}
   const here = setUp(new Map(), known)
-  await here.recorder.record(BINDING, compaction(1))
+  await here.recorder.record(OTHER_BINDING, compaction(1))
   const there = setUp(new Map(here.disk))
   await there.recorder.record(BINDING, compaction(2))
   if (place === "the outbox") known.waiting = there.added
   else known.handoff = newestHandoff(there.added)
   expect((await here.recorder.record(BINDING, compaction(2))).note).toContain("compaction 2 of this session")
+  expect((await here.sessionStates.load("ses_1")).recordedTaskID).toBe(BINDING.taskID)
   await here.recorder.record(BINDING, compaction(3))
   expect(messages(here.added)).toEqual(["Compaction 1: Summary 1.", "Compaction 3: Summary 3."])
 })
@@ -196,6 +197,18 @@ test(promised("compaction.C8", "an empty summary keeps the last handoff with a t
   expect(note).toContain("Summary 1.")
   expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
 })
+
+test(
+  promised(["compaction.C8", "task.B3"], "an empty summary brings no handoff of an earlier task along"),
+  async () => {
+    const { recorder, added } = setUp()
+    await recorder.record(BINDING, compaction(1))
+    await recorder.record(OTHER_BINDING, compaction(1))
+    const { note } = await recorder.record(OTHER_BINDING, compaction(2, ""))
+    expect(note).toContain("Summary 1.")
+    expect(newestHandoff(added)).toContain("There is no earlier handoff.")
+  },
+)
 
 test(promised("faults.F2", "a recording that a kill cut off is taken up without a repetition"), async () => {
   const first = setUp()
