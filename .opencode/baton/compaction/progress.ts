@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { type createKeyedQueue, createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
-import { isAlive } from "../host/process.ts"
+import { isAlive, ownStart, startOfProcess } from "../host/process.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type JsonStore, removeTemporary, type StateFolder } from "../host/state.ts"
 import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
@@ -19,6 +19,8 @@ const openWorkSchema = (z: Zod) =>
     sessionID: z.string(),
     host: z.string(),
     pid: z.number(),
+    /** Start time of the process; "" where it is unknown. */
+    startedAt: z.string().default(""),
     /** Time of the turn's first tool use, ISO 8601. */
     since: z.string(),
     /** The turn was over; otherwise the process ended in the middle of it. */
@@ -60,6 +62,12 @@ type ProgressDeps = FactsDeps & {
 
 const hasSomething = ({ activity, todos }: Facts): boolean =>
   activity.failures.length > 0 || todos.length > 0 || activity.files.some(({ changes }) => changes > 0)
+
+const hasEnded = ({ pid, startedAt }: OpenWork): boolean => {
+  if (!isAlive(pid)) return true
+  const start = startedAt === "" ? undefined : startOfProcess(pid)
+  return start !== undefined && start !== startedAt
+}
 
 export const createProgress = (deps: ProgressDeps): Progress => {
   const { state, sessionStates, bindings, tasks, outbox, queue, log, now } = deps
@@ -167,7 +175,7 @@ export const createProgress = (deps: ProgressDeps): Progress => {
   const recoverAll = async (): Promise<void> => {
     for (const sessionID of await store.keys()) {
       const work = await store.read(sessionID)
-      if (work?.host === hostname() && !isAlive(work.pid)) await recoverOne(work)
+      if (work?.host === hostname() && hasEnded(work)) await recoverOne(work)
     }
   }
 
@@ -187,6 +195,7 @@ export const createProgress = (deps: ProgressDeps): Progress => {
           sessionID,
           host: hostname(),
           pid: process.pid,
+          startedAt: ownStart(),
           since: now().toISOString(),
           isIdle: false,
         })

@@ -3,7 +3,7 @@ import { linkSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } f
 import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
-import { isAlive, startOfProcess } from "./process.ts"
+import { isAlive, ownStart, startOfProcess } from "./process.ts"
 import { removeTemporary, TEMPORARY } from "./state.ts"
 import { readOwnTextSync } from "./untrusted.ts"
 
@@ -52,13 +52,6 @@ const readHost = (): string => {
     // Only Linux has process namespaces.
     return hostname()
   }
-}
-
-let start: string | undefined
-/** "" where it cannot be known. */
-const ownStart = (): string => {
-  start ??= startOfProcess(process.pid) ?? ""
-  return start
 }
 
 const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefined => {

@@ -97,6 +97,13 @@ export const startOfProcess = (pid: number): string | undefined => {
   }
 }
 
+let start: string | undefined
+/** The start time of this process; "" where it cannot be known. */
+export const ownStart = (): string => {
+  start ??= startOfProcess(process.pid) ?? ""
+  return start
+}
+
 /**
  * Sends a signal to a process, or with a negative id to a process group. A missing one is no error.
  *

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest"
 import { createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
 import { EMPTY_STATE, type SessionState, withRecorded } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
+import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { OutboxEntry, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { afterToolUse } from "../../../.opencode/baton/task/activity.ts"
@@ -176,8 +177,10 @@ describe("work in progress", () => {
   test.each([
     { name: "in the middle of a turn", ...HERE, pid: DEAD, crashed: 1, records: 1 },
     { name: "right after a turn", ...HERE, isIdle: true, pid: DEAD, crashed: 0, records: 1 },
+    { name: "and whose id is in use again", ...HERE, startedAt: "another", crashed: 1, records: 1 },
     { name: "on another machine, perhaps", ...HERE, host: "other", pid: DEAD, crashed: 0, records: 0 },
-    { name: "not at all", ...HERE, crashed: 0, records: 0 },
+    { name: "not at all", ...HERE, startedAt: startOfProcess(process.pid), crashed: 0, records: 0 },
+    { name: "not at all, of an older Baton", ...HERE, crashed: 0, records: 0 },
   ])(promised("sessions.A1", "of a process that ended $name"), async ({ crashed, records, ...ended }) => {
     const { progress, change, sections, added, file, mark } = setUp()
     change("a.ts")
