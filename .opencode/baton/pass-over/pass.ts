@@ -172,7 +172,6 @@ export const createPassRunner = (deps: PassOverDeps) => {
     deps.startChild(pass)
     pass.finished = pass.finished.then(async (record) => {
       activePasses.remove(pass)
-      pass.boundary?.remove()
       await deps.onEnd(record, pass)
       return record
     })

@@ -108,7 +108,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
     const before = leftOver()
     const { boundary } = await open()
     expect(leftOver().length).toBe(before.length + 1)
-    boundary.remove()
+    await boundary.remove()
     expect(leftOver()).toEqual(before)
   })
 })

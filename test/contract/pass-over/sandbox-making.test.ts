@@ -1,11 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { passFolder } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { promised } from "../../requirements.ts"
+import { HELD_TO_MODES } from "../../support/faults/fault-table.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+import { BOTH_ENDS, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { createPassProject, readIn, storedText, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
 import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
@@ -109,6 +113,20 @@ describe("the sandbox of a pass that is over", () => {
     passes.start()
     await expect.poll(() => leftAside(passes.root)).toEqual([])
   })
+
+  test.each(BOTH_ENDS)(
+    promised("pass-over.B2", "goes with folders that may not be written in, on OpenCode $version"),
+    ({ path }) => {
+      const folder = join(temporaryFolder(), "gone")
+      writeFiles(folder, { "mod/a@v1/a.go": "package a\n" })
+      chmodSync(join(folder, "mod/a@v1"), 0o555)
+      const create = join(REPOSITORY, ".opencode/baton/pass-over/sandbox/create.ts")
+      const script = `await (await import(${JSON.stringify(create)})).removeAll(${JSON.stringify(folder)})`
+      const [program = "", ...args] = [...HELD_TO_MODES, path, "-e", script]
+      execFileSync(program, args, { env: { ...process.env, BUN_BE_BUN: "1" } })
+      expect(existsSync(folder)).toBe(false)
+    },
+  )
 
   test(promised("pass-over.B3", "is not the start's to delete where this process discards it meanwhile"), async () => {
     const { root, passes } = createPassProject()

@@ -7,10 +7,11 @@
  * reads BASH_ENV, zsh a file in ZDOTDIR). A shell that reads neither fails at the line that `guard` puts before the command.
  */
 import { randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { createProcessRunner, findExecutables } from "../../host/process.ts"
+import { removeAll } from "./create.ts"
 import { isInside } from "./paths.ts"
 import { type Refusal, refusals } from "./repository.ts"
 
@@ -19,7 +20,7 @@ export type Boundary = {
   /** Adds a line that fails outside. It starts no command, so that the rules judge what they would without it; the model sees it. */
   guard(command: string): string
   readonly environment: Readonly<Record<string, string>>
-  remove(): void
+  remove(): Promise<void>
 }
 
 type Place = {
@@ -112,7 +113,7 @@ export const createBoundary = async (
     kind: "boundary",
     guard: (command) => `${mark}=\${${mark}:?no boundary}\n${command}`,
     environment: { BASH_ENV: startUp, ZDOTDIR: folder },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => removeAll(folder),
   }
   const shell = shellOf(env)
   const trial = await createProcessRunner({ shell: undefined })([shell, "-c", boundary.guard("exit 0")], {
@@ -121,7 +122,7 @@ export const createBoundary = async (
     env: boundary.environment,
   })
   if (trial.kind === "exited" && trial.exitCode === 0) return boundary
-  boundary.remove()
+  await boundary.remove()
   const said = trial.kind === "exited" ? trial.stderr.trim() : trial.kind === "timed-out" ? "no answer" : trial.cause
   return refusals.noBoundary(`${basename(shell)} could not be started in it: ${said.slice(0, 300)}`)
 }

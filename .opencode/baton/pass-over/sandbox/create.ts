@@ -1,8 +1,9 @@
 /** Makes a sandbox of the project, or of another sandbox, and removes it. */
 import { mkdirSync, mkdtempSync, renameSync } from "node:fs"
-import { mkdir, realpath, rm } from "node:fs/promises"
+import { chmod, mkdir, readdir, realpath, rm } from "node:fs/promises"
 import { homedir } from "node:os"
 import { basename, join, relative, sep } from "node:path"
+import { errorCode } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
 import {
   borrow,
@@ -98,7 +99,23 @@ export const fillSandbox = async (
   await replaceFile(basePath, base, { isDurable: false })
 }
 
-export const removeAll = (path: string): Promise<void> => rm(path, { recursive: true, force: true })
+const makeWritable = async (folder: string): Promise<void> => {
+  await chmod(folder, 0o700)
+  for (const entry of await readdir(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) await makeWritable(join(folder, entry.name))
+}
+
+/** Deletes a file or folder, with what folders without the right to write hold, as Go makes them. */
+export const removeAll = async (path: string): Promise<void> => {
+  const remove = () => rm(path, { recursive: true, force: true })
+  try {
+    await remove()
+  } catch (error) {
+    if (errorCode(error) !== "EACCES") throw error
+    await makeWritable(path)
+    await remove()
+  }
+}
 
 /** The record goes first: a sandbox without one belongs to no pass. */
 export const removeFiles = async ({ root, sandbox }: PassFolder): Promise<void> => {
