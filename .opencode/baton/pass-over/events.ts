@@ -176,9 +176,9 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         return activePasses.sessionCreated(signal.sessionID, signal.parentID)
       case "deleted":
         cancelBelow(signal.sessionID)
+        for (const pass of activePasses.running()) if (pass.childSessionID === signal.sessionID) pass.stopping.abort()
         announcer.forget(signal.sessionID)
         permissions.forget(signal.sessionID)
-        activePasses.sessionDeleted(signal.sessionID)
         return deps.tasks.forget(signal.sessionID)
       case "aborted":
         return cancelBelow(signal.sessionID)

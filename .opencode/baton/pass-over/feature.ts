@@ -141,6 +141,7 @@ export const createPassOverFeature = (
           !pass.isAwaited &&
           needsAnnouncement(record) &&
           announcer.notify(record.request.originating_session_id),
+        async () => pass.boundary?.remove(),
       ]
       for (const step of steps) {
         try {
@@ -197,6 +198,9 @@ export const createPassOverFeature = (
       sandboxes,
       approve,
       mayWrite: createEditPermission({ childSessions }),
+      told: async (record) => {
+        if (needsAnnouncement(record)) await passes.announce(record.request.pass_over_id)
+      },
       log,
     }),
     ...hooks,

@@ -2,9 +2,11 @@ import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred, withDeadline } from "../../../.opencode/baton/host/async.ts"
+import { SILENT } from "../../../.opencode/baton/host/log.ts"
+import { createPersonsPasses } from "../../../.opencode/baton/pass-over/audit/person.ts"
 import { queryAudit } from "../../../.opencode/baton/pass-over/audit/query.ts"
 import { promised } from "../../requirements.ts"
-import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
+import { type AgentTurn, type Faults, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
 
@@ -45,6 +47,21 @@ describe("a pass that OpenCode's exit ends", () => {
     await passing
   })
 })
+
+test(
+  promised("pass-over.D2", "a subagent whose session is deleted works in its sandbox, and only until then"),
+  async () => {
+    const passes = openFeaturePasses({
+      coder: async (turn) => {
+        await passes.feature.receive({ type: "session.deleted", properties: { info: { id: turn.sessionID } } })
+        await turn.write("late.txt", "late\n").catch(() => {})
+        await speakOn(turn)
+      },
+    })
+    expect(await passes.pass()).toContain("coder → aborted")
+    expect(existsSync(join(passes.root, "late.txt"))).toBe(false)
+  },
+)
 
 test(promised("pass-over.E4", "a pass that cannot be begun leaves neither its files nor its lock"), async () => {
   let isBroken = true
@@ -135,6 +152,44 @@ describe("a result that the user has not released", () => {
       expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
     },
   )
+})
+
+describe("a result that is not waited for, and whose files are decided on", () => {
+  /** OpenCode does not tell that the root session is idle. */
+  const isNeverIdle: Faults = (call) => (call === "status" ? "InjectedFault" : undefined)
+  const openWriting = (defaults: Record<string, unknown> = {}, faults: Faults = () => undefined) => {
+    const passes = openFeaturePasses({ defaults, faults, coder: writing({ "made.txt": "made\n" }) })
+    const told = () => JSON.stringify(passes.opencode.messagesOf(passes.opencode.rootID))
+    return { ...passes, told }
+  }
+
+  test(promised("pass-over.A4", "by the policy is announced like any other"), async () => {
+    const { pass, reaches, told } = openWriting({ auto_apply: true })
+    await pass({ async: true })
+    const id = await reaches("applied")
+    await expect.poll(told).toContain(`[result of ${id}]`)
+    expect(told()).toContain("made.txt")
+  })
+
+  test(promised("pass-over.A4", "by its originator before it was told is not announced behind that"), async () => {
+    const { feature, pass, reaches, recordOf, opencode } = openWriting({}, isNeverIdle)
+    await pass({ async: true })
+    const id = await reaches("returned")
+    const context = fakeToolContext(opencode.rootID)
+    expect(await feature.apply({ pass_over_id: id }, context)).toContain("applied")
+    expect(recordOf(id).announced_at).not.toBeNull()
+  })
+
+  test(promised("pass-over.A4", "by a person before its originator was told is announced nevertheless"), async () => {
+    const { feature, pass, reaches, recordOf, root, told, opencode } = openWriting({}, isNeverIdle)
+    await pass({ async: true })
+    const id = await reaches("returned")
+    const decided = await createPersonsPasses(root, SILENT).reject(id, { files: undefined })
+    expect(decided).toMatchObject({ isDone: true })
+    expect(recordOf(id).state.state).toBe("rejected")
+    await feature.receive({ type: "session.idle", properties: { sessionID: opencode.rootID } })
+    await expect.poll(told).toContain(`[result of ${id}]`)
+  })
 })
 
 test(promised("pass-over.A9", "a stored result that is for another agent goes to nobody"), async () => {

@@ -21,6 +21,9 @@ const hooksIn = (...files: string[]): Hooks => {
   return createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
 }
 
+// A hook has one second, and vitest may need longer to transform the files.
+await import("../../../.opencode/baton/pass-over/feature.ts")
+
 /** The tools that are left out of a request of the session `ses_1`. */
 const leftOut = async (hooks: Hooks): Promise<string[]> => {
   await hooks.config?.({} as Config)

@@ -271,6 +271,18 @@ test(promised("pass-over.E4", "a pass loses no change of many at once, in one pr
   expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
 })
 
+test(promised("pass-over.E4", "a result whose files are found later is unfinished again"), async () => {
+  const { store } = setUp()
+  await store.create(recordOf(PASS_ID))
+  const result = { is_late: false, applied: [], rejected: [] }
+  const becomes = (undecided: string[]) =>
+    store.update(PASS_ID, (record) => ({ ...record, state: { state: "returned", undecided, ...result } }))
+  await becomes([])
+  expect(store.idsUnfinished()).toEqual([])
+  await becomes(["a.ts"])
+  expect(store.idsUnfinished()).toEqual([PASS_ID])
+})
+
 test(promised(
   ["pass-over.E4", "pass-over.E3"],
   "no pass is lost, half-written or unlisted, and the audit is at most one line behind, after kill -9 again and again",

@@ -82,11 +82,8 @@ export const createActivePasses = () => {
     attemptEnded: (pass: ActivePass): void => {
       for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, isOver: true })
     },
+    /** Deleting a session does not end its turn: until that ends it may use tools. */
     turnEnded: (sessionID: string): void => void bySession.delete(sessionID),
-    sessionDeleted: (sessionID: string): void => {
-      parents.delete(sessionID)
-      bySession.delete(sessionID)
-    },
     /** The pass that a session itself works on. */
     of: (sessionID: string): ActivePass | undefined => bySession.get(sessionID),
     /** The pass that a session, or the nearest one above it, works on. */

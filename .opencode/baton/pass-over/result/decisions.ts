@@ -20,6 +20,8 @@ type DecideDeps = {
   /** Tells whether the user approves the result to the originator. */
   readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly mayWrite: EditPermission
+  /** Notes that the originator knows the result, so that it is not announced. */
+  readonly told: (record: PassRecord) => Promise<void>
   readonly log: Log
 }
 
@@ -64,7 +66,7 @@ const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): str
   `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
 
 /** The tools with which an originator decides on the files of a result. */
-export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, log }: DecideDeps) => {
+export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, told, log }: DecideDeps) => {
   const find = async (passID: string, sessionID: string): Promise<Found> => {
     const record = await store.read(passID)
     if (record?.request.originating_session_id === sessionID) {
@@ -131,6 +133,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     }
     const applied = await sandboxes.apply(passID, paths, { merge, allOrNothing, by: "originator" })
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
+    await told(held.record)
     const done = applied.files.filter(isApplied)
     const lines = applied.files.map(renderFileResult)
     if (done.length === paths.length) return [`${passID}: applied.`, ...lines, ...rest].join("\n")
@@ -153,6 +156,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     const { paths } = held
     const rejected = await passes.transition(passID, { type: "rejected", paths })
     if (rejected.kind === "refused") return renderError(rejected.error)
+    await told(held.record)
     log.info("a result was rejected", { sessionID, pass: passID, reason })
     return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
   }
@@ -163,6 +167,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, l
     if (!output || isOpen(state)) return renderPassLine(record)
     const approval = await approve(record, ask)
     if (approval.kind === "refused") return renderUnapproved(record)
+    await told(record)
     const text = renderResult(output, request.subagent_id, state, { isWhole: true })
     return approval.note === undefined ? text : `${text}\n${approval.note}`
   }

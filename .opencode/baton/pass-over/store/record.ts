@@ -43,9 +43,12 @@ export const passRecordSchema = (z: Zod) => {
 
 export type PassRecord = Immutable<Infer<ReturnType<typeof passRecordSchema>>>
 
-/** Tells whether the originator has yet to be told of a result: it came late, or was never waited for. */
+/**
+ * Tells whether the originator has yet to be told of a result: it came late, or was never waited for. Its files may be decided on
+ * by then, by the policy or a person.
+ */
 export const needsAnnouncement = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
-  announcedAt === null && state.state === "returned" && request.return_required && (state.is_late || request.async)
+  announcedAt === null && "is_late" in state && request.return_required && (state.is_late || request.async)
 
 /** Tells whether a pass is still open, has undecided files, or has to be announced. */
 export const isUnfinished = (record: PassRecord): boolean => {

@@ -145,7 +145,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps) => {
       const changed = record && change(record)
       if (changed && !(await held.isHeld())) throw new Error(`this process stood still and has lost ${passID}`)
       if (changed) await save(changed)
-      if (changed && !isUnfinished(changed)) index.drop(passID, UNFINISHED)
+      // Files that are found later make it unfinished again.
+      if (changed) index[isUnfinished(changed) ? "put" : "drop"](passID, UNFINISHED)
       if (changed) await onStored?.(changed)
       return changed ?? record
     } finally {
