@@ -219,13 +219,15 @@ const NO_TASK: Target = { id: "", description: "" }
  * Puts records back into the outbox, in their order.
  *
  * @param other the task they go to, if it is another one
- * @returns why those that stay are still parked, by name
+ * @returns why those that stay are still parked, by name; the new names of the others
  */
-const putBack = async (place: Place, chosen: readonly ParkedEntry[], other?: Target): Promise<Map<string, string>> => {
+const putBack = async (place: Place, chosen: readonly ParkedEntry[], other?: Target) => {
   const obstacles = new Map<string, string>()
+  const names = new Map<string, string>()
   const put = async (group: readonly Restorable[], findTarget: () => Promise<Target>): Promise<void> => {
     try {
-      for (const { name, record } of renewRecords(group, await findTarget())) await place.store.putBack(name, record)
+      for (const { name, record } of renewRecords(group, await findTarget()))
+        names.set(name, await place.store.putBack(name, record))
     } catch (error) {
       for (const { name } of group) obstacles.set(name, reasonOf(error))
     }
@@ -237,7 +239,7 @@ const putBack = async (place: Place, chosen: readonly ParkedEntry[], other?: Tar
     const group = own.filter(({ record }) => taskOf(record.entry) === id)
     await put(group, async () => (id === undefined ? NO_TASK : await readTarget(place, id)))
   }
-  return obstacles
+  return { obstacles, names }
 }
 
 /** Delivers all that waits. @returns why a record still waits, if one does */
@@ -261,18 +263,20 @@ const send = async (place: Place, request: Sending): Promise<readonly Reported[]
   const other = action === "retarget" ? await readTarget(place, request.taskID) : undefined
   const prepare = async () => {
     const chosen = other ? await chooseForTask(place, names) : chooseParked(await store.listParked(), names)
-    const obstacles = await putBack(place, chosen, other)
-    const left = new Map(chosen.map(({ file, record }) => [basename(file), record]))
+    const { obstacles, names: renamed } = await putBack(place, chosen, other)
+    const nameOf = ({ file }: ParkedEntry): string => renamed.get(basename(file)) ?? basename(file)
+    const left = new Map(chosen.map((one) => [nameOf(one), one.record]))
+    const before = new Map(chosen.map((one) => [nameOf(one), basename(one.file)]))
     const sent = new Map<string, OutboxRecord | undefined>()
     for (const name of await store.list()) {
       const read = await store.read(name)
       const isWanted = left.has(name) || (action === "retry" && names.length === 0)
       if (isWanted) sent.set(name, read.kind === "record" ? read.record : undefined)
     }
-    return { obstacles, sent: new Map([...left, ...sent]) }
+    return { obstacles, before, sent: new Map([...left, ...sent]) }
   }
   const hasParked = (await store.listParked()).length > 0
-  const { obstacles, sent } = hasParked ? await withLock(place, prepare) : await prepare()
+  const { obstacles, before, sent } = hasParked ? await withLock(place, prepare) : await prepare()
   const whyWaiting = await deliver(place)
   const waiting = new Set(await store.list())
   const parked = new Map((await store.listParked()).map((one) => [basename(one.file), one]))
@@ -280,7 +284,7 @@ const send = async (place: Place, request: Sending): Promise<readonly Reported[]
     if (waiting.has(name)) return report(name, "waiting", whyWaiting(name), record)
     const still = parked.get(name)
     if (still) return { ...reportParked(still), reason: obstacles.get(name) ?? still.reason }
-    return report(name, "delivered", undefined, record)
+    return report(before.get(name) ?? name, "delivered", undefined, record)
   })
 }
 

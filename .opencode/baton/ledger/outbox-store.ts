@@ -201,8 +201,13 @@ export type OutboxStore = {
   /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
   park(name: string, reason: string, since: string): Promise<void>
   listParked(): Promise<ParkedEntry[]>
-  /** Puts a parked record into its place in the order again. For the holder of the lock. @throws when the disk refuses */
-  putBack(name: string, record: OutboxRecord): Promise<void>
+  /**
+   * Puts a parked record into its place in the order again. For the holder of the lock.
+   *
+   * @returns its name there, another one if it is for another queue now
+   * @throws when the disk refuses
+   */
+  putBack(name: string, record: OutboxRecord): Promise<string>
 }
 
 /** Undefined if the folder does not exist. */
@@ -363,9 +368,10 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     },
     putBack: async (name, record) => {
       await state.write(parked(name), renderRecord(record))
-      // It may be for another queue now.
-      await rename(parked(name), waiting(name.replace(TAGGED, `$1${tagOf(queueKey(record.entry))}`)))
+      const there = name.replace(TAGGED, `$1${tagOf(queueKey(record.entry))}`)
+      await rename(parked(name), waiting(there))
       await rm(parked(`${name}${REASON}`), { force: true, recursive: true })
+      return there
     },
   }
 }

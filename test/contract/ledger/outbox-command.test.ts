@@ -1,4 +1,5 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -64,9 +65,10 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     mkdirSync(parkedFolder, { recursive: true })
     if (real) prog("init")
     let count = 0
-    const leave = (where: string, entry: object): string => {
-      const id = `1767262830000-${String(count++).padStart(6, "0")}-1a2b3c4d`
-      const record = { version: 1, createdAt: AT, entry }
+    const leave = (where: string, entry: { taskID: string }, attempt?: { at: string; by: string }): string => {
+      const tag = createHash("sha256").update(entry.taskID).digest("hex").slice(0, 8)
+      const id = `1767262830000-${String(count++).padStart(6, "0")}-1a2b-${tag}`
+      const record = { version: 1, createdAt: AT, entry, attempt }
       const seal = sealOfRecord(join(project, ".opencode/state"), record)
       writeFileSync(join(where, `${id}.json`), JSON.stringify({ ...record, seal }))
       return id
@@ -79,7 +81,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     }
     const start = (...args: string[]) =>
       endWithTest(spawn(program("baton"), ["outbox", ...args], { cwd: project, env, stdio: "ignore" }))
-    const wait = (entry: object) => leave(folder, entry)
+    const wait = (entry: { taskID: string }, attempt?: { at: string; by: string }) => leave(folder, entry, attempt)
     return { project, folder, parkedFolder, outbox, start, prog, show, addTask, park, wait }
   }
 
@@ -147,6 +149,15 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(JSON.parse(outbox(["--json"]).stdout)).toMatchObject([{ id: kept, state: "parked" }])
     expect(outbox(["retarget", other, kept.toUpperCase()]).status).toBe(0)
     expect(show(other).messages).toEqual(["not meant"])
+  })
+
+  testHere(promised("outbox.A1", "says of a record that was brought to another task that it waits there"), () => {
+    const { outbox, addTask, park, wait } = setUp()
+    const task = addTask("A task")
+    const before = wait(log("first", task), { at: new Date().toISOString(), by: "1-ended" })
+    const id = park(log("second"))
+    const { status, stdout } = outbox(["retarget", task])
+    expect([status, outcomes(stdout)]).toEqual([1, [`waiting ${id.slice(0, -8)}${before.slice(-8)}`]])
   })
 
   testHere(promised("outbox.A1", "two at once bring each record to one task, once"), async () => {
