@@ -122,7 +122,7 @@ describe("the sandbox of a pass that is over", () => {
       chmodSync(join(folder, "mod/a@v1"), 0o555)
       const create = join(REPOSITORY, ".opencode/baton/pass-over/sandbox/create.ts")
       const script = `await (await import(${JSON.stringify(create)})).removeAll(${JSON.stringify(folder)})`
-      const [program = "", ...args] = [...HELD_TO_MODES, path, "-e", script]
+      const [program, ...args] = [...HELD_TO_MODES, path, "-e", script]
       execFileSync(program, args, { env: { ...process.env, BUN_BE_BUN: "1" } })
       expect(existsSync(folder)).toBe(false)
     },
