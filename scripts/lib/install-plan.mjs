@@ -23,6 +23,8 @@ export const STATE = ".opencode/state"
  * @property {Step[]} steps
  * @property {string[]} record the manifest's lines of files after all steps
  * @property {Set<string>} folders created by this program, now or earlier
+ * @property {string[]} pending lines of files that only a first time adds, for the manifest until they are there
+ * @property {boolean} isOnRecord the manifest has the lines of `record`, and no others
  * @property {string[]} knownLines of files, as the manifest has them now
  * @property {string[]} knownPaths of those lines
  * @property {boolean} isKnown the manifest lists something
@@ -32,7 +34,7 @@ export const STATE = ".opencode/state"
 
 /** @typedef {"install" | "uninstall"} Mode */
 /** @typedef {(path: string) => string} Locate the file or folder of a path of the manifest */
-/** @typedef {{ autoTask: boolean, passOver: boolean }} Choices of a first installation; undefined for the script, which asks nothing */
+/** @typedef {{ autoTask: boolean, passOver: boolean }} Choices of a user; undefined for the script and for an update, which ask nothing */
 
 /**
  * OpenCode's global folder is itself what `.opencode` is in a project.
@@ -70,7 +72,8 @@ export const PASS_POLICY = ".opencode/pass-over.json"
 /** Written by a first installation that was asked for automatic tasks. It is the user's from then on, like the policy. */
 export const SETTINGS = ".opencode/baton.json"
 const SETTINGS_TEXT = '{\n  "autoTask": true\n}\n'
-const isDecision = (/** @type {string} */ path) => path === PASS_POLICY || path === SETTINGS
+/** Beside the line of a decision that a run is about to add. On record without it and not there: deleted, or never wanted. */
+const pendingLine = (/** @type {string} */ path) => `0\t-\t${path}`
 
 /** Only paths that this program could have written, so that a damaged manifest affects no other files. */
 const LINE =
@@ -119,9 +122,8 @@ const bundleOf = (source) => {
   const plugins = filesBelow(source, ".opencode/plugins").filter((path) => /^[^/]+\/[^/]+\/[^/]+\.ts$/.test(path))
   const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, PROMPTS)]
   if (shared.length === 0) throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
-  const files = [...plugins.sort(), ...shared.sort()]
-  // First, so that of an interrupted installation something else is missing, too.
-  return isFile(`${source}/${PASS_POLICY}`) ? [PASS_POLICY, ...files] : files
+  const policy = isFile(`${source}/${PASS_POLICY}`) ? [PASS_POLICY] : []
+  return [...policy, ...plugins.sort(), ...shared.sort()]
 }
 
 // ---- Targets ----------------------------------------------------------------------------------------------------------
@@ -243,7 +245,8 @@ const refuseForeign = (project, at) => {
 export const planWork = ({ source, project, isGlobal, mode, takeOver, choices }) => {
   const at = createLocate(project, isGlobal)
   const known = readManifest(at)
-  const knownLines = known.filter((line) => !line.startsWith(FOLDER))
+  const fileLines = known.filter((line) => !line.startsWith(FOLDER))
+  const knownLines = fileLines.filter((line) => line !== pendingLine(pathIn(line)))
   const knownPaths = [...new Set(knownLines.map(pathIn))].sort()
   const folders = new Set(known.filter((line) => line.startsWith(FOLDER)).map(pathIn))
   /** @type {Step[]} */
@@ -259,9 +262,9 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
     return knownLines.includes(lineOf(bytes, path)) || knownLines.includes(earlierLineOf(bytes, path))
   }
 
-  const isHalfway =
-    knownLines.length > knownPaths.length ||
-    knownPaths.some((path) => !isDecision(path) && !path.endsWith(".baton-new") && !exists(at(path)))
+  /** Tells whether the user's decision may be added: for the first time, or by a run that was cut off before it did. */
+  const isOpen = (/** @type {string} */ path) => !isKnown(path) || fileLines.includes(pendingLine(path))
+  const knownLinesOf = (/** @type {string} */ path) => knownLines.filter((line) => pathIn(line) === path)
 
   /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
   const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
@@ -278,14 +281,12 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
 
   const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
     const [from, to] = [`${source}/${file}`, at(path)]
-    if (path === PASS_POLICY && choices?.passOver === false && !isKnown(path) && !exists(to))
-      // On record and not there: switched off by the user, so that an update does not add it.
-      return void record.push(lineOf(content.bytes, path))
-    if (path === PASS_POLICY && !isUntouched(path) && (exists(to) || (isKnown(path) && !isHalfway))) {
+    if (path === PASS_POLICY && !exists(to) && (!isOpen(path) || choices?.passOver === false))
+      return void record.push(...(isKnown(path) ? knownLinesOf(path) : [lineOf(content.bytes, path)]))
+    if (path === PASS_POLICY && exists(to) && !isUntouched(path)) {
       const why = isKnown(path) ? "you changed it" : "it was yours before"
-      if (exists(to) && !content.bytes.equals(read(to))) steps.push({ action: "keep", path, reason: why })
-      if (isKnown(path)) record.push(...knownLines.filter((line) => pathIn(line) === path))
-      return
+      if (!content.bytes.equals(read(to))) steps.push({ action: "keep", path, reason: why })
+      return void record.push(...knownLinesOf(path))
     }
     if (!exists(to)) {
       for (const above of foldersAbove([path])) if (above && !exists(at(above))) folders.add(above)
@@ -315,12 +316,12 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
     const bytes = read(`${source}/${file}`)
     planFile(path, file, { bytes, mode: statSync(`${source}/${file}`).mode })
   }
-  if (mode === "install" && isKnown(SETTINGS)) record.push(...knownLines.filter((line) => pathIn(line) === SETTINGS))
-  else if (choices?.autoTask && !exists(at(SETTINGS))) {
+  const isWanted = isKnown(SETTINGS) ? choices?.autoTask !== false : known.length === 0 && choices?.autoTask
+  if (mode === "install" && isWanted && isOpen(SETTINGS) && !exists(at(SETTINGS))) {
     const content = { bytes: Buffer.from(SETTINGS_TEXT), mode: 0o644 }
     steps.push({ action: "add", path: SETTINGS, content })
     record.push(lineOf(content.bytes, SETTINGS))
-  }
+  } else if (mode === "install") record.push(...knownLinesOf(SETTINGS))
   const wanted = new Set(record.map(pathIn))
   for (const path of knownPaths) if (!wanted.has(path)) planRemoval(path)
   if (mode === "install") {
@@ -329,5 +330,8 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
       else steps.push({ action: "keep", path, reason: "it is not Baton's; --take-over removes it" })
     }
   }
-  return { steps, record, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts, at }
+  const added = steps.filter(({ action }) => action === "add").map(({ path }) => path)
+  const pending = [PASS_POLICY, SETTINGS].filter((path) => added.includes(path)).map(pendingLine)
+  const isOnRecord = [...record].sort().join("\n") === fileLines.join("\n")
+  return { steps, record, pending, isOnRecord, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts, at }
 }

@@ -36,7 +36,7 @@ import {
 /**
  * @typedef {object} Face what differs between scripts/install and the package's command
  * @property {string} command as messages name it
- * @property {(isAsking: boolean) => Promise<Choices | undefined>} choose called for a first installation; it may ask the user
+ * @property {(isAsking: boolean) => Promise<Choices | undefined>} choose called by an installation; it may ask the user
  * @property {(work: Work) => Promise<string[]>} next commands for a user who has installed Baton
  */
 
@@ -261,9 +261,8 @@ const install = async (work) => {
     throw new InstallError(`nothing to update: ${project} has no Baton that was installed (no ${plan.at(MANIFEST)})`)
   if (plan.steps.every(({ action }) => action === "keep")) {
     showPlan(work)
-    const isOnRecord = [...plan.record].sort().join("\n") === plan.knownLines.join("\n")
     if (!dry) removeTemporaries(work)
-    if (!dry && !isOnRecord) writeManifest(work, plan.record)
+    if (!dry && !plan.isOnRecord) writeManifest(work, plan.record)
     console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
     adoptState(work)
     return showDifferences(work)
@@ -275,7 +274,7 @@ const install = async (work) => {
     attempt(`cannot create ${folder}. Make ${project} writable and try again`, () =>
       fs.mkdirSync(folder, { recursive: true }),
     )
-    writeManifest(work, [...plan.knownLines, ...plan.record])
+    writeManifest(work, [...plan.knownLines, ...plan.record, ...plan.pending])
     removeTemporaries(work)
     await carryOut(work)
     removeEmptyFolders(work)
@@ -351,9 +350,9 @@ const main = async (args) => {
   if (order === "help") return console.log(USAGE)
   const { source, version } = findCheckout()
   const project = findProject(order, source)
-  const isFirst =
-    order.mode === "install" && !order.isUpdate && !exists(createLocate(project, order.isGlobal)(MANIFEST))
-  const choices = isFirst ? await face.choose(!order.dry) : undefined
+  const isFirst = !exists(createLocate(project, order.isGlobal)(MANIFEST))
+  const isInit = order.mode === "install" && !order.isUpdate
+  const choices = isInit ? await face.choose(isFirst && !order.dry) : undefined
   const plan = planWork({ ...order, source, project, choices })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {

@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const POLICY = ".opencode/pass-over.json"
 const SETTINGS = ".opencode/baton.json"
@@ -79,6 +81,44 @@ describe("init", () => {
     rmSync(join(checkout.project, SETTINGS))
     expect(baton("init", "--no-auto-task").stdout).toContain('  .opencode/baton/bin/prog add "TITLE" prints an ID')
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
+  })
+
+  /** Kills the command at the n-th call of a function of node:fs. */
+  const killAt = (at: string, ...args: string[]): void => {
+    const { cwd, env } = surroundings()
+    const [node, program] = command()
+    const preload = pathToFileURL(join(REPOSITORY, "test/fixtures/signal-at-call.mjs")).href
+    const argv = [node, "--import", preload, program, ...args] as const
+    expect(runScript(argv, { cwd, env: { ...env, BATON_TEST_SIGNAL: `${at} SIGKILL` } }).exitCode, at).toBe(null)
+  }
+
+  // Renames in order: the manifest, the policy if it is wanted, eight files, the settings if they are wanted, the manifest.
+  test.each([
+    ["renameSync 2", [], ["init"], true, true],
+    ["renameSync 11", [], ["update"], true, true],
+    ["renameSync 12", [], ["init"], true, true],
+    ["renameSync 2", ["--no-auto-task"], ["init"], false, true],
+    ["renameSync 2", ["--no-pass-over"], ["update"], true, false],
+    ["renameSync 10", ["--no-pass-over"], ["init", "--no-pass-over"], true, false],
+  ] as const)(
+    promised(["package.A3", "install.F1"], "that was killed at %s with the answers %j is finished with them by %j"),
+    (at, answers, again, autoTask, passOver) => {
+      killAt(at, "init", ...answers)
+      expect(baton(...again).exitCode).toBe(0)
+      expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([autoTask, passOver])
+      for (const path of [SETTINGS, POLICY]) rmSync(join(checkout.project, path), { force: true })
+      baton("update")
+      expect([checkout.has(SETTINGS), checkout.has(POLICY)], "deleted by the user").toEqual([false, false])
+      baton("uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
+
+  test(promised(["package.A3", "install.F1"], "that was killed takes a no that is given later"), () => {
+    killAt("renameSync 2", "init")
+    killAt("renameSync 2", "init", "--no-auto-task", "--no-pass-over")
+    baton("init")
+    expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, false])
   })
 
   test.each(["2.3.0", "10.0.1"])(
