@@ -98,7 +98,7 @@ export const createLiveStateFeature = (
     if (observed.kind !== "session-created" && publisher.kindOf(sessionID) === "unknown")
       await register(publisher, sessionID)
     publish(publisher.receive(observed, at))
-    if (event && sessionID === publisher.root()?.sessionID) c2c?.receive(observed, event)
+    if (event) c2c?.receive(observed, event)
   }
 
   const publishTask = ({ sessionID, taskID, role, isOff }: SessionTask): void =>

@@ -87,6 +87,7 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
     const server = await start()
     try {
       const id = await createSession(server)
+      const other = await createSession(server)
       let sent = 0
       const asked = (): Promise<string> => {
         sent++
@@ -98,14 +99,17 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
           .flatMap(({ parts }) => parts)
           .flatMap((part) => (part.type === "tool" ? [part.state] : []))
           .at(-1)
-      const decide = async (word: string, answer: (request: string) => string) => {
+      const decide = async (word: string, answer: (request: string) => string | Promise<string>) => {
         const said = say(server, id, word)
         const text = await asked()
-        c2c.push("ada", answer(idIn(text)))
+        c2c.push("ada", await answer(idIn(text)))
         await said
         return { text, state: await outcome() }
       }
-      const approved = await decide("BASH", (request) => `permission:${request}:approve-once`)
+      const approved = await decide("BASH", async (request) => {
+        await say(server, other, "Hello.")
+        return `permission:${request}:approve-once`
+      })
       expect(approved.text).toContain("ada\nPERMISSION REQUEST from oc-1:\n  action: bash: `echo ran`\n")
       expect(approved.state).toMatchObject({ status: "completed", output: expect.stringContaining("ran") })
       const rejected = await decide("BASH", (request) => `permission:${request}:reject`)
@@ -116,6 +120,7 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
       expect((await decide("ASK", (request) => `question:${request}:reject`)).state?.status).toBe("error")
       const said = say(server, id, "BASH")
       const request = idIn(await asked())
+      await say(server, other, "Hello again.")
       const path = { id, permissionID: request }
       await server.client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
       await said

@@ -6,6 +6,8 @@ import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createApprovals } from "../../../.opencode/baton/live-state/c2c/approvals.ts"
 import { readC2c } from "../../../.opencode/baton/live-state/c2c/identity.ts"
 import { createInbox, parseInbox } from "../../../.opencode/baton/live-state/c2c/inbox.ts"
+import { openC2cSession } from "../../../.opencode/baton/live-state/c2c/session.ts"
+import { readEvent } from "../../../.opencode/baton/live-state/events.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
@@ -209,5 +211,59 @@ describe("a request", () => {
     expect(approvals.take(message("question:per_1:answer:yes"))).toBe(false)
     expect(answered).toEqual([])
     approvals.endAll()
+  })
+})
+
+describe("requests of several root sessions", () => {
+  beforeEach(() => void vi.useFakeTimers())
+
+  const setUp = (environment: Record<string, string> = {}) => {
+    const answered: unknown[] = []
+    const calls: (readonly string[])[] = []
+    let root = "ses_a"
+    const session = openC2cSession({
+      c2c: { kind: "session", program: "c2c", sessionID: "oc-1", supervisors: ["ada"] },
+      input: {
+        directory: "/x",
+        client: { postSessionIdPermissionsPermissionId: async (asked: unknown) => void answered.push(asked) } as never,
+      },
+      services: {
+        run: async (argv) => {
+          calls.push(argv)
+          return { kind: "exited", exitCode: 0, stdout: "[]", stderr: "" } as never
+        },
+        sessions: {} as never,
+        state: createStateFolder(temporaryFolder()),
+      },
+      environment,
+      root: () => ({ sessionID: root, isIdle: false }),
+      log: createRecordedLog(),
+    })
+    const receive = (type: string, properties: Record<string, unknown>) => {
+      for (const observed of readEvent({ type, properties })) session.receive(observed, { type, properties })
+    }
+    const sent = () => calls.flatMap(([, command, , text = ""]) => (command === "send" ? [text] : []))
+    receive("permission.asked", { id: "per_a", sessionID: "ses_a", permission: "bash" })
+    root = "ses_b"
+    return { receive, answered, sent }
+  }
+
+  test(promised("live-state.E2", "each ends with its own session's turn"), async () => {
+    const { receive, answered, sent } = setUp()
+    receive("session.idle", { sessionID: "ses_b" })
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect(answered).toMatchObject([{ path: { id: "ses_a", permissionID: "per_a" }, body: { response: "reject" } }])
+    expect(sent().at(-1)).toContain("per_a timed out")
+  })
+
+  test.each([
+    ["permission.replied", { requestID: "per_a" }],
+    ["session.idle", {}],
+  ])(promised("live-state.E2", "each is over by its own %s while another session is the root"), async (type, about) => {
+    const { receive, answered, sent } = setUp()
+    receive("permission.asked", { id: "per_c", sessionID: "ses_c", permission: "bash" })
+    receive(type, { sessionID: "ses_a", ...about })
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect([answered, sent().length]).toEqual([[], 1])
   })
 })

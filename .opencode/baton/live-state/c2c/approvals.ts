@@ -9,8 +9,8 @@ type Approvals = {
   asked(event: RawEvent, sessionID: string): void
   /** The request was answered, by a person or by a supervisor. */
   ended(id: string): void
-  /** The turn ended, and with it what was asked in it. */
-  endAll(): void
+  /** The session's turn ended, and with it what was asked in it; without a session, every turn. */
+  endAll(sessionID?: string): void
   /** Tells whether the message was a supervisor's answer; if so, it is no message for the agent. */
   take(message: C2cMessage): boolean
   /** True while an answer is awaited. */
@@ -146,8 +146,8 @@ export const createApprovals = (deps: ApprovalsDeps): Approvals => {
       else return false
       return true
     },
-    endAll: () => {
-      for (const id of pending.keys()) end(id)
+    endAll: (sessionID) => {
+      for (const [id, request] of pending) if ((sessionID ?? request.sessionID) === request.sessionID) end(id)
     },
     isWaiting: () => pending.size > 0,
   }

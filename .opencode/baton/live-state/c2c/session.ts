@@ -10,7 +10,7 @@ import type { C2cIdentity } from "./identity.ts"
 import { createInbox, parseInbox } from "./inbox.ts"
 
 export type C2cSession = {
-  /** Takes an event of the session that is published. */
+  /** Takes an event of any session: the root may change while another one waits for an answer. */
   receive(observed: Observed, event: RawEvent): void
   stop(): void
 }
@@ -97,11 +97,13 @@ export const openC2cSession = ({
     receive: (observed, event) => {
       if (observed.kind !== "session") return
       const { seen, sessionID } = observed
+      const isRoot = sessionID === root()?.sessionID
       if (seen.kind === "idle") {
-        approvals.endAll()
-        poll()
+        approvals.endAll(sessionID)
+        if (isRoot) poll()
       } else if (seen.kind === "permission-replied" || seen.kind === "question-ended") approvals.ended(seen.id)
-      else if ((seen.kind === "permission-asked" || seen.kind === "question-asked") && supervisors.length > 0) {
+      else if (seen.kind === "permission-asked" || seen.kind === "question-asked") {
+        if (!isRoot || supervisors.length === 0) return
         approvals.asked(event, sessionID)
         schedule()
       }
