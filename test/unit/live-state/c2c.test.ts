@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { beforeEach, describe, expect, test, vi } from "vitest"
 import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
@@ -123,13 +123,27 @@ describe("the inbox", () => {
     expect([said(), spooled()]).toEqual([["one"], []])
   })
 
+  test(promised("live-state.E1", "shares its file with another process of the same c2c session"), async () => {
+    const { inbox, opencode, create, spooled } = setUp()
+    opencode.isIdle = false
+    await inbox.receive([message("one")])
+    const inner = create()
+    await inner.receive([message("two")])
+    await inbox.receive([message("three")])
+    await Promise.all([inner.receive([message("four")]), inbox.receive([message("five")])])
+    expect(spooled().sort()).toEqual(["one", "two", "three", "four", "five"].sort())
+  })
+
   test(promised("live-state.E1", "has each message on disk before it is tried, and tries no other"), async () => {
-    const { inbox, path, said, log } = setUp()
+    const { inbox, path, said, spooled, log } = setUp()
     mkdirSync(dirname(dirname(path)), { recursive: true })
     writeFileSync(dirname(path), "in the way")
     await inbox.receive([message("one")])
     expect([said(), existsSync(path)]).toEqual([[], false])
     expect(log.lines.map(({ level }) => level)).toContain("error")
+    rmSync(dirname(path))
+    await inbox.receive([message("two")])
+    expect([said(), spooled()]).toEqual([["one"], ["one", "two"]])
   })
 })
 
@@ -217,7 +231,7 @@ describe("a request", () => {
 describe("requests of several root sessions", () => {
   beforeEach(() => void vi.useFakeTimers())
 
-  const setUp = (environment: Record<string, string> = {}) => {
+  const setUp = () => {
     const answered: unknown[] = []
     const calls: (readonly string[])[] = []
     let root = "ses_a"
@@ -235,7 +249,7 @@ describe("requests of several root sessions", () => {
         sessions: {} as never,
         state: createStateFolder(temporaryFolder()),
       },
-      environment,
+      environment: {},
       root: () => ({ sessionID: root, isIdle: false }),
       log: createRecordedLog(),
     })

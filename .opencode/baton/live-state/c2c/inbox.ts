@@ -1,3 +1,4 @@
+import { acquireWithin, createFileLock, type HeldLock } from "../../host/file-lock.ts"
 import { describeError, isNotFound, type Log } from "../../host/log.ts"
 import { isRecord } from "../../host/schema.ts"
 import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
@@ -43,15 +44,20 @@ type InboxDeps = {
 /** OpenCode may answer before it has stored a message; until then the message is not sent again. */
 const RETRY_MS = 5_000
 const READ_MESSAGES = 50
+/** For another process that reads and delivers. */
+const LOCK_DEADLINE_MS = 30_000
 
 /**
  * Delivers messages to the root session as user's turns, in order, one a turn. c2c has forgotten a message once it gave it, so it
- * is on disk before it is tried, and leaves the disk once it is found among the session's messages.
+ * is on disk before it is tried, and leaves the disk once it is found among the session's messages. The file belongs to all
+ * processes of the c2c session: an `opencode run` inside a turn inherits its id.
  */
 export const createInbox = (deps: InboxDeps): Inbox => {
   const { c2cSession, state, sessions, root, log, now } = deps
   const path = state.path("c2c", `${statefileName(c2cSession)}.json`)
-  let spool: readonly Spooled[] | undefined
+  const lock = createFileLock({ path: `${path}.lock` })
+  /** Messages that are not on disk yet. */
+  let unsaved: readonly C2cMessage[] = []
 
   const read = async (): Promise<readonly Spooled[]> => {
     try {
@@ -63,11 +69,7 @@ export const createInbox = (deps: InboxDeps): Inbox => {
     }
   }
 
-  const save = async (next: readonly Spooled[]): Promise<void> => {
-    spool = next
-    await state.prepare("c2c")
-    await replaceFile(path, `${JSON.stringify(next)}\n`)
-  }
+  const save = (next: readonly Spooled[]): Promise<void> => replaceFile(path, `${JSON.stringify(next)}\n`)
 
   /** Undefined if OpenCode does not tell. */
   const isStored = async (message: Spooled): Promise<boolean | undefined> => {
@@ -106,13 +108,21 @@ export const createInbox = (deps: InboxDeps): Inbox => {
 
   return {
     receive: async (messages) => {
+      unsaved = [...unsaved, ...messages]
+      let held: HeldLock | undefined
       try {
-        const known = spool ?? (await read())
-        spool = known
-        if (messages.length > 0) await save([...known, ...messages])
-        await deliver(spool)
+        if (unsaved.length === 0 && (await read()).length === 0) return
+        await state.prepare("c2c")
+        held = await acquireWithin(lock, LOCK_DEADLINE_MS)
+        if (!held) return log.warn("c2c's messages wait: another process holds their file", { path })
+        const waiting = [...(await read()), ...unsaved]
+        if (unsaved.length > 0) await save(waiting)
+        unsaved = []
+        await deliver(waiting)
       } catch (error) {
         log.error("messages of c2c's cannot be kept on disk", { path, error: describeError(error) })
+      } finally {
+        await held?.release()
       }
     },
   }
