@@ -231,7 +231,7 @@ describe("a request", () => {
 describe("requests of several root sessions", () => {
   beforeEach(() => void vi.useFakeTimers())
 
-  const setUp = () => {
+  const setUp = (environment: Record<string, string> = {}) => {
     const answered: unknown[] = []
     const calls: (readonly string[])[] = []
     let root = "ses_a"
@@ -249,7 +249,7 @@ describe("requests of several root sessions", () => {
         sessions: {} as never,
         state: createStateFolder(temporaryFolder()),
       },
-      environment: {},
+      environment,
       root: () => ({ sessionID: root, isIdle: false }),
       log: createRecordedLog(),
     })
@@ -277,6 +277,12 @@ describe("requests of several root sessions", () => {
     const { receive, answered, sent } = setUp()
     receive("permission.asked", { id: "per_c", sessionID: "ses_c", permission: "bash" })
     receive(type, { sessionID: "ses_a", ...about })
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect([answered, sent().length]).toEqual([[], 1])
+  })
+
+  test(promised("live-state.E2", "none is rejected before a deadline longer than a timer can be"), async () => {
+    const { answered, sent } = setUp({ C2C_PERMISSION_TIMEOUT_MS: "2592000000" })
     await vi.advanceTimersByTimeAsync(600_000)
     expect([answered, sent().length]).toEqual([[], 1])
   })

@@ -21,9 +21,12 @@ const POLL_MS = 30_000
 const ANSWER_POLL_MS = 2_000
 const APPROVAL_MS = 600_000
 
+/** A timer for longer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 const readMs = (value: string | undefined, fallback: number): number => {
   const ms = Number(value)
-  return Number.isFinite(ms) && ms > 0 ? ms : fallback
+  return ms > 0 ? Math.min(ms, LONGEST_TIMER_MS) : fallback
 }
 
 /** Connects this OpenCode with c2c: messages for the root session, and its permissions and questions for supervisors. */
