@@ -2,12 +2,7 @@ import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { evaluate, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
-import {
-  childRules,
-  inheritRestrictions,
-  isReader,
-  isToolAllowed,
-} from "../../../.opencode/baton/pass-over/child/permissions.ts"
+import { childRules, isReader, isToolAllowed } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
   MAX_DELAY_MS,
   type RetryPolicy,
@@ -54,12 +49,24 @@ describe("the rights of a child", () => {
     })
     const rules = fc.array(anyRule, { maxLength: 8 }).map((some) => [OPEN, ...some])
     const uses = fc.tuple(fc.constantFrom(...tools), fc.constantFrom(...values))
+    const anyLimits = fc.constantFrom(LIMITS, NO_CHANGES, NO_TOOLS)
     fc.assert(
-      fc.property(rules, rules, uses, (originator, child, [permission, value]) => {
-        const strictnessBy = (all: readonly PermissionRule[]) => strictness[evaluate(all, permission, value)]
-        const least = Math.max(strictnessBy(originator), strictnessBy(child))
-        expect(strictnessBy([...child, ...inheritRestrictions(originator, child)])).toBeGreaterThanOrEqual(least)
-      }),
+      fc.property(
+        rules,
+        rules,
+        uses,
+        anyLimits,
+        fc.boolean(),
+        (originator, child, [permission, value], limits, isCopy) => {
+          const strictnessBy = (all: readonly PermissionRule[], of = value) => strictness[evaluate(all, permission, of)]
+          const least = Math.max(strictnessBy(originator), strictnessBy(child))
+          const sandbox = isCopy ? SANDBOX : undefined
+          const all = [...child, ...childRules({ limits, child, originator, sandbox })]
+          expect(strictnessBy(all)).toBeGreaterThanOrEqual(least)
+          if (isCopy && ["edit", "read"].includes(permission))
+            expect(strictnessBy(all, `${SANDBOX.relative}/${value}`)).toBeGreaterThanOrEqual(least)
+        },
+      ),
       { numRuns: runs(5_000) },
     )
   })
@@ -114,6 +121,14 @@ describe("the rights of a child", () => {
       "without the right to run tools are to read, as its agent reads, and to return",
       { limits: NO_TOOLS, child: [deny("read", "*.env")] },
       { allow: ["read src/a.ts", "pass_over_return x"], deny: ["webfetch x", "read a.env"] },
+    ],
+    [
+      "without the right to run tools are to read no more than its originator may, in a copy, too",
+      { limits: NO_TOOLS, originator: [deny("read", "secret/*"), deny("grep")], sandbox: SANDBOX },
+      {
+        allow: ["read src/a.ts", "read .state/copy/src/a.ts", "glob x"],
+        deny: ["read secret/key", "read .state/copy/secret/key", "grep x"],
+      },
     ],
   ])(promised("pass-over.C3", "%s"), (_what, { limits = LIMITS, child = [], originator = [], sandbox }, uses) => {
     const own = [OPEN, ...child]

@@ -49,7 +49,7 @@ const needsAsking = (
  * @param originator the rules of the calling agent, then those of its session
  * @param child the rules of the subagent
  */
-export const inheritRestrictions = (
+const inheritRestrictions = (
   originator: readonly PermissionRule[],
   child: readonly PermissionRule[],
 ): PermissionRule[] => {
@@ -78,14 +78,14 @@ export const isReader = (rules: readonly PermissionRule[]): boolean =>
 /** The rights of a pass, by its policy and its agent. */
 export type Limits = { readonly can_modify_files: boolean; readonly can_run_tools: boolean }
 
-/** The policy's limits as rules that follow those of the subagent. */
+/** @param before the rules that the limits follow: the subagent's and the originator's restrictions */
 const limitRules = (
   { can_modify_files, can_run_tools }: Limits,
-  child: readonly PermissionRule[],
+  before: readonly PermissionRule[],
 ): PermissionRule[] => {
   if (can_run_tools) return can_modify_files ? [] : CHANGING.map(deny)
-  // The agent's own rules for reading, after a denial of everything.
-  const reading = child.flatMap((rule) =>
+  // Their rules for reading, after a denial of everything.
+  const reading = before.flatMap((rule) =>
     READING.filter((permission) => matches(permission, rule.permission)).map((permission) => ({ ...rule, permission })),
   )
   return [deny("*"), ...reading]
@@ -154,13 +154,14 @@ export const childRules = (given: {
   // The sandbox lies in the state folder, which no agent may change.
   const isKept = (rule: PermissionRule) => sandbox === undefined || !isStateDenied(rule)
   const inherited = inheritRestrictions(originator, child).filter(isKept)
-  const limiting = limitRules(limits, child)
+  const limiting = limitRules(limits, [...child, ...inherited])
   const inSandbox = (rules: readonly PermissionRule[]) => (sandbox === undefined ? [] : rulesInSandbox(rules, sandbox))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }
   return [
     ...inSandbox(child),
-    ...inSandbox(inherited),
     ...inherited,
+    // Behind them, since an `ask` for all files would open a denial there.
+    ...inSandbox(inherited),
     ...limiting,
     ...inSandbox(limiting),
     // OpenCode leaves the tools out of a request only while the last rule denies them for every file.
