@@ -2,10 +2,11 @@ import { lstatSync, readlinkSync, realpathSync } from "node:fs"
 import { basename, dirname, join, relative, resolve, sep } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
+import { createLruMap } from "../host/async.ts"
 import { isNotFound } from "../host/log.ts"
 import type { PermissionRule } from "../host/permissions.ts"
 import { bundleRoot } from "../host/project.ts"
-import { field, isRecord } from "../host/schema.ts"
+import { answeredPermission, field, isRecord, type RawEvent, text } from "../host/schema.ts"
 import { accountFolder } from "../host/state-mark.ts"
 import { movesTo, pathsToWrite } from "../task/activity.ts"
 import { createPromptFiles, type PromptName } from "../task/prompts.ts"
@@ -53,6 +54,16 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
   /** Outside the project: a copy of the bundle for all projects of the user, and what Baton keeps for the account. */
   const ownFolders = [...beside, writtenPath(accountFolder())].map((folder) => folded(`${folder}/`))
   const inLowerCase: Paths = { prefix: folded(prefix), prompts: paths.prompts.map(folded) }
+  /** Ids of the questions for edits. */
+  const questions = createLruMap<true>()
+  let isAlwaysAllowed = false
+
+  const watch = ({ type, properties }: RawEvent): void => {
+    if (type === "permission.asked" && field(properties, "permission") === "edit")
+      questions.set(text(field(properties, "id")) ?? "", true)
+    if (type === "permission.replied" && questions.has(answeredPermission(properties) ?? ""))
+      isAlwaysAllowed ||= (field(properties, "reply") ?? field(properties, "response")) === "always"
+  }
 
   /** @param named as the model wrote it @returns a sentence for the model, or undefined */
   const refusalOf = (named: string, isTarget: boolean): string | undefined => {
@@ -67,9 +78,11 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
     if (byFolded !== "asked") return undefined
     if (isTarget)
       return `${named} is a file of Baton's: write it instead of moving one there, so that the user can be asked.`
-    // By its own name OpenCode's rule has asked for it.
-    if (judgePath(below(worktree, inProject(lexical)), paths, []) !== "asked")
+    if (judgePath(below(worktree, inProject(lexical)), paths, users) !== "asked")
       return `${named} is a file of Baton's, ${path}, under another name: write it by that one, so that the user can be asked.`
+    if (isAlwaysAllowed)
+      return `${named} is a file of Baton's, and OpenCode asks for no edit any more since the user answered "always". Tell the user: after a restart OpenCode asks again, and a rule of the user's own for this path allows it.`
+    // OpenCode's rule asks for it.
     return undefined
   }
 
@@ -91,5 +104,6 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
       users = protectFiles(config as Parameters<typeof protectFiles>[0], paths)
     },
     refusal,
+    watch,
   }
 }

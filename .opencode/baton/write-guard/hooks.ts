@@ -14,6 +14,9 @@ export const createWriteGuardHooks = (core: Core): Hooks => {
   const feature = core.feature("write-guard")
   const load = lazy(async () => (await import("./guard.ts")).createWriteGuard(core))
   return {
+    event: feature.observer((event) =>
+      event.type.startsWith("permission.") ? load().then((guard) => guard.watch(event)) : undefined,
+    ),
     config: feature.config("the rules for Baton's own files", async (config) => (await load()).protect(config)),
     "tool.execute.before": feature.gate(
       "tool.execute.before",

@@ -28,9 +28,6 @@ const rulesOf = (setting: unknown): Rule[] => {
 
 const isAll = ({ pattern }: Rule): boolean => pattern === "*" || pattern === "**"
 
-/** Tells whether the user meant the protected files: a rule for all files does not. */
-const isNamed = ({ pattern }: Rule): boolean => /(?:^|[/*])(?:\.opencode|prompts)(?:\/|$)/.test(pattern)
-
 export type Paths = {
   /** The project's folder relative to the worktree, "" or with a slash at its end. */
   readonly prefix: string
@@ -38,16 +35,29 @@ export type Paths = {
   readonly prompts: readonly string[]
 }
 
+const upToWildcard = (pattern: string): string => pattern.replace(/[*?].*/s, "")
+
+/** Tells whether the user meant the protected files: a rule for all files does not, nor one for another folder. */
+const isNamed =
+  ({ prefix, prompts }: Paths) =>
+  ({ pattern }: Rule): boolean =>
+    /(?:^|[/*])(?:\.opencode|prompts)(?:\/|$)/.test(pattern) &&
+    [...DENIED, ...ASKED, ...prompts].some((path) => {
+      const [own, users] = [upToWildcard(`${prefix}${path}`), upToWildcard(pattern)]
+      return own.startsWith(users) || users.startsWith(own)
+    })
+
 /**
  * The rules for `edit` that go behind an agent's own: protected files are denied or asked for, and after them stand the user's
  * own rules from the first one on that names such files, so that these decide. OpenCode takes the last rule that matches.
  */
-const ownRules = (edits: readonly Rule[], { prefix, prompts }: Paths): Rule[] => {
+const ownRules = (edits: readonly Rule[], paths: Paths): Rule[] => {
+  const { prefix, prompts } = paths
   const last = edits.at(-1)
   // OpenCode leaves the tools out of a request only while such a rule is the last one.
   if (last && isAll(last) && last.action === "deny") return []
   const afterAll = edits.slice(edits.findLastIndex(isAll) + 1)
-  const first = afterAll.findIndex(isNamed)
+  const first = afterAll.findIndex(isNamed(paths))
   const users = first === -1 ? [] : afterAll.slice(first)
   const rule = (action: Rule["action"]) => (path: string) => ({
     permission: "edit",
@@ -99,12 +109,15 @@ export const protectFiles = (config: Config, paths: Paths): readonly (readonly R
 /** The verdict on a path relative to the worktree, for a write that OpenCode's rules may have let pass. */
 export const judgePath = (
   path: string,
-  { prefix, prompts }: Paths,
+  paths: Paths,
   users: readonly (readonly Rule[])[],
 ): "free" | "allowed" | "denied" | "asked" => {
+  const { prefix, prompts } = paths
   const matchesOne = (patterns: readonly string[]) => patterns.some((pattern) => matches(path, `${prefix}${pattern}`))
   const kind = matchesOne(DENIED) ? "denied" : matchesOne([...ASKED, ...prompts]) ? "asked" : "free"
   if (kind === "free") return kind
-  const decides = users.map((rules) => rules.findLast(({ pattern }) => matches(path, pattern)))
-  return decides.some((rule) => rule && isNamed(rule) && rule.action !== "deny") ? "allowed" : kind
+  const decides = users.flatMap((rules) => rules.findLast(({ pattern }) => matches(path, pattern)) ?? [])
+  const named = decides.filter(isNamed(paths)).map(({ action }) => action)
+  if (named.includes("allow")) return "allowed"
+  return named.includes("ask") ? "asked" : kind
 }

@@ -61,23 +61,27 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("guard.A1", "a person who once says always for edits has not said it for Baton's files"), async () => {
-    const task = await open(binary, { "*": "allow", edit: { "*": "ask" } })
-    const { stream } = await task.client.event.subscribe()
-    const asked: string[] = []
-    void (async () => {
-      for await (const event of stream) {
-        const { type, properties } = event as { type: string; properties: Record<string, unknown> }
-        if (type !== "permission.asked") continue
-        asked.push(JSON.stringify(properties.patterns))
-        const path = { id: String(properties.sessionID), permissionID: String(properties.id) }
-        await task.client.postSessionIdPermissionsPermissionId({ path, body: { response: "always" } })
-      }
-    })()
-    expect(await write(task, "src/own.ts")).toBe(true)
-    expect(await write(task, MAIN)).toBe(false)
-    expect(asked).toEqual(['["src/own.ts"]'])
-  })
+  test(
+    promised(["guard.A1", "guard.A2"], "a person who once says always for edits has not said it for Baton's files"),
+    async () => {
+      const task = await open(binary, { "*": "allow", edit: { "*": "ask" } })
+      const { stream } = await task.client.event.subscribe()
+      const asked: string[] = []
+      void (async () => {
+        for await (const event of stream) {
+          const { type, properties } = event as { type: string; properties: Record<string, unknown> }
+          if (type !== "permission.asked") continue
+          asked.push(JSON.stringify(properties.patterns))
+          const path = { id: String(properties.sessionID), permissionID: String(properties.id) }
+          await task.client.postSessionIdPermissionsPermissionId({ path, body: { response: "always" } })
+        }
+      })()
+      expect(await write(task, "src/own.ts")).toBe(true)
+      for (const path of [MAIN, ".opencode/opencode.json", "prompts/worker.md"])
+        expect({ path, isWritten: await write(task, path) }).toEqual({ path, isWritten: false })
+      expect(asked).toEqual(['["src/own.ts"]'])
+    },
+  )
 
   once(
     promised("guard.A3", "a rule of the user's own that names the files decides, in the project and for an agent"),

@@ -63,8 +63,6 @@ test(promised("speed.G3", "a token costs no plugin a promise beside the one that
   for (const [, hooks] of plugins) await hooks["experimental.chat.messages.transform"]?.({}, request)
   expect(plugins).toHaveLength(6)
   for (const [path, { event }] of plugins) {
-    // It watches no events.
-    if (path.endsWith("write-guard.ts")) continue
     expect(event, path).toBeDefined()
     for (const token of TOKEN_EVENTS) {
       const made = countPromises(() => void event?.({ event: token } as unknown as EventInput))

@@ -84,6 +84,14 @@ describe("rules behind the user's own", () => {
     )
   })
 
+  test(promised("guard.A2", "stay behind a rule of the user's for another folder with such a name"), () => {
+    const guarded = protectedConfig({
+      permission: { edit: { "*": "ask", "src/prompts/**": "deny", "*.json": "allow" } },
+    })
+    expect(decide(".opencode/opencode.json", guarded)).toBe("ask")
+    expect(decide("src/prompts/a.md", guarded)).toBe("deny")
+  })
+
   const action = fc.constantFrom("allow", "ask", "deny")
   const pattern = fc.constantFrom(
     "*",
@@ -199,6 +207,25 @@ describe("the look at a path before a tool runs", () => {
     link("prompts/worker.md", "notes.md")
     for (const name of ["notes.md", ".OPENCODE/baton.json"])
       expect(guard.refusal("write", { filePath: name }), name).toContain("under another name")
+  })
+
+  // OpenCode puts the answer behind all rules, and asks for no edit any more.
+  test(promised("guard.A2", "refuses what OpenCode would ask for after the user answered always"), () => {
+    const files = [".opencode/opencode.json", "prompts/worker.md"]
+    const afterAnswer = (reply: string, permission: string, rules: Setting) => {
+      const { guard } = open(rules)
+      guard.watch({ type: "permission.asked", properties: { id: "per_1", permission, patterns: ["src/a.ts"] } })
+      guard.watch({ type: "permission.replied", properties: { requestID: "per_1", reply } })
+      return files.map((filePath) => guard.refusal("write", { filePath }) ?? "none")
+    }
+    const refused = expect.stringContaining("OpenCode asks for no edit any more")
+    expect(afterAnswer("always", "edit", "allow")).toEqual([refused, refused])
+    expect(afterAnswer("always", "edit", { edit: { ".opencode/**": "ask", "prompts/**": "allow" } })).toEqual([
+      refused,
+      "none",
+    ])
+    expect(afterAnswer("once", "edit", "allow")).toEqual(["none", "none"])
+    expect(afterAnswer("always", "bash", "allow")).toEqual(["none", "none"])
   })
 
   // OpenCode's rules judge the file that is moved, and not where it goes (1.2.15 and 1.18.33).
