@@ -23,6 +23,8 @@ export type PromptFiles = {
 /** A larger file is taken for a mistake. */
 export const PROMPT_LIMIT_BYTES = 65_536
 
+const NAMES: readonly PromptName[] = ["handoff", "handoff-command", "worker", "planner"]
+
 /** The folders of prompts, in search order. */
 const FOLDERS = ["prompts", ".opencode/prompts"] as const
 
@@ -128,6 +130,14 @@ export const createPromptFiles = ({ root, shared }: { root: string; shared?: str
     },
   }
 }
+
+/** Lists where a file is, or would be, a prompt of Baton's: not at the project's own file of that name, unless Baton has one beside it. */
+export const promptPaths = ({ read }: PromptFiles): string[] =>
+  NAMES.flatMap((name) => {
+    const file = read(name)
+    const paths = FOLDERS.map((folder) => `${folder}/${name}.md`)
+    return file.kind === "foreign" ? paths.filter((path) => path !== file.path) : paths
+  })
 
 /** The prompts of a project; those of the copy that serves it stand in for the missing ones, if it has no copy of its own. */
 export const openPromptFiles = (projectRoot: string): PromptFiles =>

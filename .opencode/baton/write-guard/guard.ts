@@ -9,10 +9,8 @@ import { bundleRoot } from "../host/project.ts"
 import { answeredPermission, field, isRecord, type RawEvent, text } from "../host/schema.ts"
 import { accountFolder } from "../host/state-mark.ts"
 import { movesTo, pathsToWrite } from "../task/activity.ts"
-import { createPromptFiles, type PromptName } from "../task/prompts.ts"
+import { createPromptFiles, promptPaths } from "../task/prompts.ts"
 import { judgePath, type Paths, protectFiles } from "./rules.ts"
-
-const PROMPTS: readonly PromptName[] = ["handoff", "handoff-command", "worker", "planner"]
 
 const MAX_LINKS = 40
 
@@ -44,16 +42,14 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
   const place = below(worktree, projectRoot)
   const prefix = place === "" ? "" : `${place}/`
   const prompts = createPromptFiles({ root: projectRoot })
-  const paths: Paths = {
-    prefix,
-    prompts: PROMPTS.map((name) => prompts.read(name)).flatMap((file) => (file.kind === "text" ? [file.path] : [])),
-  }
+  const readPaths = (): Paths => ({ prefix, prompts: promptPaths(prompts) })
+  /** As OpenCode's rules have them. */
+  const ruled = readPaths()
   let users: readonly (readonly PermissionRule[])[] = []
   const realWorktree = realpathSync(worktree)
   const beside = ["baton", "plugins", "node_modules"].map((name) => join(realpathSync(dirname(bundleRoot)), name))
   /** Outside the project: a copy of the bundle for all projects of the user, and what Baton keeps for the account. */
   const ownFolders = [...beside, writtenPath(accountFolder())].map((folder) => folded(`${folder}/`))
-  const inLowerCase: Paths = { prefix: folded(prefix), prompts: paths.prompts.map(folded) }
   /** Ids of the questions for edits. */
   const questions = createLruMap<true>()
   let isAlwaysAllowed = false
@@ -66,10 +62,11 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
   }
 
   /** @param named as the model wrote it @returns a sentence for the model, or undefined */
-  const refusalOf = (named: string, isTarget: boolean): string | undefined => {
+  const refusalOf = (named: string, isTarget: boolean, paths: Paths): string | undefined => {
     const lexical = resolve(input.directory, named)
     const real = writtenPath(lexical)
     const path = below(realWorktree, inProject(real))
+    const inLowerCase: Paths = { prefix: folded(prefix), prompts: paths.prompts.map(folded) }
     const verdict = judgePath(path, paths, users)
     const byFolded = verdict === "free" ? judgePath(folded(path), inLowerCase, []) : verdict
     const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))
@@ -78,7 +75,7 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
     if (byFolded !== "asked") return undefined
     if (isTarget)
       return `${named} is a file of Baton's: write it instead of moving one there, so that the user can be asked.`
-    if (judgePath(below(worktree, inProject(lexical)), paths, users) !== "asked")
+    if (judgePath(below(worktree, inProject(lexical)), ruled, users) !== "asked")
       return `${named} is a file of Baton's, ${path}, under another name: write it by that one, so that the user can be asked.`
     if (isAlwaysAllowed)
       return `${named} is a file of Baton's, and OpenCode asks for no edit any more since the user answered "always". Tell the user: after a restart OpenCode asks again, and a rule of the user's own for this path allows it.`
@@ -86,24 +83,24 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
     return undefined
   }
 
-  const refusal = (tool: string, args: unknown): string | undefined => {
+  const refusal = (tool: string, args: unknown, paths = readPaths()): string | undefined => {
     if (!isRecord(args)) return undefined
     if (tool === "batch" && Array.isArray(args.tool_calls))
       return args.tool_calls
-        .map((call) => refusal(String(field(call, "tool")), field(call, "parameters")))
+        .map((call) => refusal(String(field(call, "tool")), field(call, "parameters"), paths))
         .find(Boolean)
     // OpenCode's rules judge the file that a patch moves, not where it goes.
     const targets = new Set(movesTo(args))
     return pathsToWrite(tool, args)
-      .map((path) => refusalOf(path, targets.has(path)))
+      .map((path) => refusalOf(path, targets.has(path), paths))
       .find(Boolean)
   }
 
   return {
     protect: (config: Config): void => {
-      users = protectFiles(config as Parameters<typeof protectFiles>[0], paths)
+      users = protectFiles(config as Parameters<typeof protectFiles>[0], ruled)
     },
-    refusal,
+    refusal: (tool: string, args: unknown) => refusal(tool, args),
     watch,
   }
 }

@@ -20,11 +20,20 @@ const RUNNING = [
   ".mcp.json",
   "AGENTS.md",
   "CLAUDE.md",
+  "prompts/handoff.md",
   "packages/app/.envrc",
   "packages/app/agents.md",
   ".GitHub/Workflows/x.yml",
 ]
-const ORDINARY = ["src/a.ts", "docs/AGENTS.md.txt", ".github/CODEOWNERS", "src/opencode.ts", "my.envrc", "husky/a"]
+const ORDINARY = [
+  "src/a.ts",
+  "docs/AGENTS.md.txt",
+  ".github/CODEOWNERS",
+  "src/opencode.ts",
+  "my.envrc",
+  "husky/a",
+  "prompts/mine.md",
+]
 
 describe("a file that is applied by its name alone", () => {
   test(promised("pass-over.B9", "is one that programs run or obey, at any depth and in any case"), () => {

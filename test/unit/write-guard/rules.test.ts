@@ -137,7 +137,7 @@ describe("rules behind the user's own", () => {
 })
 
 describe("the look at a path before a tool runs", () => {
-  const open = (permission: Setting = "allow", place = "") => {
+  const open = (permission: Setting = "allow", place = "", files: Record<string, string> = {}) => {
     const worktree = realpathSync(temporaryFolder())
     const project = join(worktree, place)
     const write = (path: string, text = "text\n") => {
@@ -147,10 +147,12 @@ describe("the look at a path before a tool runs", () => {
     write(".opencode/baton/host/guard.ts")
     write(".opencode/state/outbox/1.json")
     write("prompts/worker.md", "# Worker\n<!-- baton:brief -->\n")
+    for (const [path, text] of Object.entries(files)) write(path, text)
     const core = { input: { worktree, directory: project }, projectRoot: project }
     const guard = createWriteGuard(core as Core)
-    guard.protect({ permission } as Parameters<typeof guard.protect>[0])
-    return { project, guard, link: (to: string, at: string) => symlinkSync(to, join(project, at)) }
+    const config = { permission } as TestConfig
+    guard.protect(config as Parameters<typeof guard.protect>[0])
+    return { project, guard, config, write, link: (to: string, at: string) => symlinkSync(to, join(project, at)) }
   }
   const NAMES = [
     ".opencode/baton/host/guard.ts",
@@ -227,6 +229,28 @@ describe("the look at a path before a tool runs", () => {
     expect(afterAnswer("once", "edit", "allow")).toEqual(["none", "none"])
     expect(afterAnswer("always", "bash", "allow")).toEqual(["none", "none"])
   })
+
+  test(
+    promised("guard.A2", "asks for a prompt that is not there yet, and not for the project's own of that name"),
+    () => {
+      const ours = "# Handoff\n<!-- baton:handoff -->\n"
+      const { guard, config, write, link } = open("allow", "", {
+        "prompts/handoff.md": "of the project\n",
+        ".opencode/prompts/handoff.md": ours,
+        "prompts/planner.md": "of the project\n",
+      })
+      const asked = ["prompts/handoff.md", ".opencode/prompts/handoff.md", "prompts/handoff-command.md"]
+      expect(asked.map((path) => decide(path, config))).toEqual(["ask", "ask", "ask"])
+      expect(decide("prompts/planner.md", config)).toBe("allow")
+      link("prompts/handoff-command.md", "a.md")
+      expect(guard.refusal("write", { filePath: "a.md" })).toContain("under another name")
+      // Baton is installed while OpenCode runs.
+      link("prompts/planner.md", "b.md")
+      expect(guard.refusal("write", { filePath: "b.md" })).toBeUndefined()
+      write(".opencode/prompts/planner.md", ours)
+      expect(guard.refusal("write", { filePath: "b.md" })).toBeDefined()
+    },
+  )
 
   // OpenCode's rules judge the file that is moved, and not where it goes (1.2.15 and 1.18.33).
   test(promised("guard.A2", "refuses to move a file to where OpenCode would ask"), () => {

@@ -10,10 +10,11 @@ import type { FileModification } from "../contract.ts"
 import type { PassSignal } from "../events.ts"
 import type { PassRecord } from "../store/record.ts"
 
-/** Files that programs run, or obey, without being asked: of OpenCode and other agents, git, the editor, the shell and CI. */
+/** Files that programs run, or obey, without being asked: of OpenCode, Baton and other agents, git, the editor, the shell and CI. */
 const RUNS = new RegExp(
   String.raw`(?:^|/)(?:\.(?:opencode|vscode|husky)/|\.github/workflows/|` +
-    String.raw`(?:opencode\.json[^/]*|\.git[^/]*|\.envrc|\.mcp\.json|AGENTS\.md|CLAUDE\.md)$)`,
+    String.raw`(?:opencode\.json[^/]*|\.git[^/]*|\.envrc|\.mcp\.json|AGENTS\.md|CLAUDE\.md|` +
+    String.raw`prompts/(?:handoff|handoff-command|worker|planner)\.md)$)`,
   "i",
 )
 
