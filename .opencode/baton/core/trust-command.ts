@@ -3,7 +3,16 @@ import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
-import { findForeign, findTracked, listAside, MARK, makeState, markState, stateRoot } from "../host/state-mark.ts"
+import {
+  findForeign,
+  findTracked,
+  GIT_FAILED,
+  listAside,
+  MARK,
+  makeState,
+  markState,
+  stateRoot,
+} from "../host/state-mark.ts"
 import { sealRecords } from "../ledger/parked.ts"
 
 type Request = {
@@ -41,13 +50,25 @@ const merge = (from: string, to: string): string[] => {
   return left
 }
 
+/**
+ * @param next what the user can do
+ * @param isStrict the installer asks, whose user has not spoken of the state
+ * @throws Error when git has a file of it
+ */
+const refuseTracked = (folder: string, next: string, isStrict = false): void => {
+  const tracked = findTracked(folder)
+  if (typeof tracked === "string") throw new Error(`git tracks ${tracked}${next}`)
+  if (tracked !== GIT_FAILED) return
+  const unknown = `git does not tell whether it tracks a file of ${folder}`
+  if (isStrict) throw new Error(`${unknown}: without --here your word counts`)
+  complain(`trust: ${unknown}: your word counts`)
+}
+
 const takeBack = (root: string, name: string): string => {
   const from = join(dirname(root), name)
   if (!listAside(dirname(dirname(root))).includes(name)) throw new Error(`there is no ${from}`)
   if (!lstatSync(from).isDirectory()) throw new Error(`${from} is a link: put what it leads to in its place`)
-  const tracked = findTracked(from)
-  if (tracked !== undefined)
-    throw new Error(`git tracks ${tracked}, so that it came with the repository: --from NAME takes another one`)
+  refuseTracked(from, ", so that it came with the repository: --from NAME takes another one")
   makeState(root)
   for (const own of [MARK, ".gitignore"]) rmSync(join(from, own), { force: true, recursive: true })
   const left = merge(from, root)
@@ -60,9 +81,7 @@ const trustState = async ({ root: projectRoot, from, here }: Request): Promise<s
   const root = stateRoot(projectRoot)
   const found = lstatSync(root, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
-  const tracked = found && findTracked(root)
-  if (tracked !== undefined)
-    throw new Error(`git tracks ${tracked}: run git rm -r --cached .opencode/state, then this again`)
+  if (found) refuseTracked(root, ": run git rm -r --cached .opencode/state, then this again", here)
   if (from === undefined && findForeign(projectRoot) !== undefined) {
     markState(root)
     await sealRecords(root)

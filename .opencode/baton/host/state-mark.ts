@@ -187,14 +187,20 @@ const mayName = (path: string, folder: RegExp): boolean => {
   return !isPlain || folder.test(index.toString("latin1"))
 }
 
+/** As long as a hook may take: git reads all of a large index. */
+const LIST_DEADLINE_MS = 3_000
+
+/** Git is not there, takes too long, or refuses. */
+export const GIT_FAILED = Symbol("git failed")
+
 /** @returns one of the folder's files that git has. Git is started only where its index may name the folder. */
-export const findTracked = (root: string): string | undefined => {
+export const findTracked = (root: string): string | typeof GIT_FAILED | undefined => {
   const repository = findIndex(dirname(root))
   if (!repository || !existsSync(repository.index)) return undefined
   if (!mayName(repository.index, /\.opencode\/state/i)) return undefined
   const folder = relative(repository.top, root)
-  const listed = runGitSync(["ls-files", "-z", "--", `:(icase,literal)${folder}`], repository.top)
-  if (listed === undefined) return "its files, perhaps: git does not tell"
+  const listed = runGitSync(["ls-files", "-z", "--", `:(icase,literal)${folder}`], repository.top, LIST_DEADLINE_MS)
+  if (listed === undefined) return GIT_FAILED
   // One that was put aside before is not there any more, and a .gitignore is not acted on.
   return listed.split("\0").find((path) => {
     const below = path.slice(folder.length + 1)
@@ -209,7 +215,8 @@ export const findForeign = (projectRoot: string): string | undefined => {
   if (found?.isSymbolicLink()) return "it is a link"
   if (!found?.isDirectory() || isBare(root)) return undefined
   const tracked = findTracked(root)
-  return tracked === undefined ? findDoubt(root) : `git tracks ${tracked}`
+  // Where git does not tell, the mark does.
+  return typeof tracked === "string" ? `git tracks ${tracked}` : findDoubt(root)
 }
 
 const TRUST = `${join(bundleRoot, "bin", "baton")} trust state`

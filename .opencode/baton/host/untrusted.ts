@@ -153,13 +153,14 @@ const hasRepository = (folder: string): boolean =>
 const SYNC_DEADLINE_MS = 1_000
 
 /** Runs git where nothing can wait for a turn, for a short answer. @returns undefined when it fails */
-export const runGitSync = (args: readonly string[], cwd: string): string | undefined => {
+export const runGitSync = (args: readonly string[], cwd: string, deadlineMs = SYNC_DEADLINE_MS): string | undefined => {
   const [file, ...rest] = gitCommand(args)
   const { status, stdout } = spawnSync(file, rest, {
     cwd,
     env: childEnvironment(neutralEnvironment()),
     encoding: "utf8",
-    timeout: SYNC_DEADLINE_MS,
+    timeout: deadlineMs,
+    maxBuffer: MAX_BYTES,
     killSignal: "SIGKILL",
   })
   return status === 0 ? stdout : undefined

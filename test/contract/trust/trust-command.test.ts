@@ -99,6 +99,20 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(existsSync(join(brought, "outbox/1.json"))).toBe(true)
   })
 
+  once(promised("trust.A1", "where git fails, a person's word counts, and the installer's does not"), () => {
+    const { project, baton, state, put } = setUp()
+    execFileSync("git", ["-C", project, "init", "-q"])
+    put("tasks/a.json", "a")
+    execFileSync("git", ["-C", project, "add", ".opencode/baton"])
+    execFileSync("git", ["-C", project, "update-index", "--index-version", "4"])
+    writeFileSync(join(project, ".git/config"), "[")
+    rmSync(state(MARK))
+    const unknown = expect.stringContaining("git does not tell")
+    expect(baton("trust", "state", "--here")).toMatchObject({ status: 1, stderr: unknown })
+    expect(baton("trust", "state")).toMatchObject({ status: 0, stderr: unknown })
+    expect(findForeign(project)).toBeUndefined()
+  })
+
   once(promised("trust.A1", "a wrong command line of baton trust is said to be one"), () => {
     const { baton } = setUp()
     expect(baton("trust")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected state") })

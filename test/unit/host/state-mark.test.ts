@@ -164,6 +164,30 @@ describe("a state folder", () => {
     },
   )
 
+  test(promised("trust.A1", "with a file that git tracks among many is foreign"), async () => {
+    const { root, git, write } = open()
+    git("init", "-q")
+    await write("outbox/1.json")
+    git("add", "-f", ".opencode/state/outbox")
+    const [, blob = ""] = git("ls-files", "-s", ".opencode/state/outbox").toString().split(" ")
+    const names = Array.from({ length: 20_000 }, (_, at) => `100644 ${blob}\t.opencode/state/${"x".repeat(40)}/${at}\n`)
+    execFileSync("git", ["-C", root, "update-index", "--index-info"], { input: names.join("") })
+    expect(findForeign(root)).toBe("git tracks .opencode/state/outbox/1.json")
+  })
+
+  test(promised("trust.A1", "where git fails, is this account's by its mark alone"), async () => {
+    const { root, state, git, write } = open()
+    await write("tasks/a.json")
+    git("init", "-q")
+    writeFileSync(join(root, "a"), "a")
+    git("add", "a")
+    git("update-index", "--index-version", "4")
+    vi.stubEnv("PATH", temporaryFolder())
+    expect(putForeignAside(root)).toBeUndefined()
+    rmSync(state.path(MARK))
+    expect(putForeignAside(root)?.reason).toContain("this account did not make it here")
+  })
+
   test(promised("trust.A7", "is for its account alone, and so are the audit and its key"), async () => {
     const { root, home, state, write } = open()
     await write("tasks/a.json")
