@@ -82,7 +82,8 @@ const trustState = async ({ root: projectRoot, from, here }: Request): Promise<s
   const found = lstatSync(root, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
   if (found) refuseTracked(root, ": run git rm -r --cached .opencode/state, then this again", here)
-  if (from === undefined && findForeign(projectRoot) !== undefined) {
+  if (findForeign(projectRoot) !== undefined) {
+    if (from !== undefined) throw new Error(`${root} is foreign itself: trust it without --from, or delete it, first`)
     markState(root)
     await sealRecords(root)
     return `${root} is trusted`

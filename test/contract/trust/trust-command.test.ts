@@ -113,6 +113,18 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(findForeign(project)).toBeUndefined()
   })
 
+  once(promised("trust.A1", "what was put aside is not merged into a state that is foreign itself"), () => {
+    const { project, baton, state, put, aside } = setUp()
+    put("tasks/a.json", "a")
+    rmSync(state(MARK))
+    putForeignAside(project)
+    put("outbox/1.json", JSON.stringify(RECORD))
+    const before = snapshotTree(join(project, ".opencode"))
+    const { status, stderr } = baton("trust", "state", "--from", aside()[0] ?? "")
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining("is foreign itself") })
+    expect(snapshotTree(join(project, ".opencode"))).toEqual(before)
+  })
+
   once(promised("trust.A1", "a wrong command line of baton trust is said to be one"), () => {
     const { baton } = setUp()
     expect(baton("trust")).toMatchObject({ status: 2, stderr: expect.stringContaining("expected state") })
