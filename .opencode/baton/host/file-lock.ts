@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { linkSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
-import { errorCode } from "./log.ts"
+import { errorCode, hasNoLinks } from "./log.ts"
 import { isAlive, ownStart, startOfProcess } from "./process.ts"
 import { removeTemporary, TEMPORARY } from "./state.ts"
 import { readOwnTextSync } from "./untrusted.ts"
@@ -69,9 +69,6 @@ const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefine
   }
 }
 
-/** Error codes of file systems without hard links. */
-const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"])
-
 const writeExclusively = (path: string, text: string): boolean => {
   try {
     writeFileSync(path, text, { flag: "wx" })
@@ -93,7 +90,7 @@ const createExclusively = (path: string, text: string): boolean => {
     return true
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false
-    if (NO_LINKS.has(errorCode(error) ?? "")) return writeExclusively(path, text)
+    if (hasNoLinks(error)) return writeExclusively(path, text)
     throw error
   } finally {
     removeTemporary(whole)

@@ -6,6 +6,10 @@ export const errorCode = (error: unknown): string | undefined =>
 
 export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
 
+/** Tells whether the file system has no hard links. */
+export const hasNoLinks = (error: unknown): boolean =>
+  ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")
+
 /** Cuts a text without splitting a surrogate pair: providers refuse a request with half a character. */
 export const truncate = (text: string, maxCharacters: number): string =>
   text.slice(0, maxCharacters).replace(/[\uD800-\uDBFF]$/, "")

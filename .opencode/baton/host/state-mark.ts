@@ -17,7 +17,7 @@ import {
 } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
-import { describeError, errorCode, isNotFound } from "./log.ts"
+import { describeError, errorCode, hasNoLinks, isNotFound } from "./log.ts"
 import { bundleRoot } from "./project.ts"
 import { readOwnBytes, readOwnTextSync, runGitSync } from "./untrusted.ts"
 
@@ -38,13 +38,28 @@ export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): str
 const keyFile = (): string => join(accountFolder(), "state.key")
 const temporaryName = (path: string): string => `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`
 
+/** A power cut leaves the file whole, or none. */
+const FLUSHED = { flag: "wx", mode: PRIVATE_FILE, flush: true } as const
+
+const linkOrWrite = (whole: string, path: string, text: string): void => {
+  try {
+    linkSync(whole, path)
+  } catch (error) {
+    if (!hasNoLinks(error)) throw error
+    writeFileSync(path, text, FLUSHED)
+  }
+}
+
 const makeKey = (path: string): void => {
   mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER })
   const whole = temporaryName(path)
+  const key = `${randomBytes(32).toString("hex")}\n`
   try {
-    writeFileSync(whole, `${randomBytes(32).toString("hex")}\n`, { flag: "wx", mode: PRIVATE_FILE })
+    writeFileSync(whole, key, FLUSHED)
+    // A power cut left it empty.
+    if (lstatSync(path, { throwIfNoEntry: false })?.size === 0) renameSync(whole, path)
     // Unlike a rename it leaves the key that another process made meanwhile.
-    linkSync(whole, path)
+    else linkOrWrite(whole, path, key)
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error
   } finally {
@@ -94,8 +109,8 @@ export const markState = (root: string): void => {
   const path = join(root, MARK)
   const whole = temporaryName(root)
   try {
-    writeFileSync(whole, `${mark}\n`, { flag: "wx", mode: PRIVATE_FILE })
-    rmSync(path, { force: true, recursive: true })
+    writeFileSync(whole, `${mark}\n`, FLUSHED)
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) rmSync(path, { recursive: true })
     renameSync(whole, path)
   } finally {
     rmSync(whole, { force: true })

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import {
+import fs, {
   cpSync,
   existsSync,
   mkdirSync,
@@ -11,8 +11,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
-import { describe, expect, test, vi } from "vitest"
+import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { findForeign, listAside, MARK, makeState, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
 import { createAuditLog } from "../../../.opencode/baton/pass-over/audit/log.ts"
@@ -109,6 +110,45 @@ describe("the mark of a state folder", () => {
       expect(findForeign(root)).toContain("BATON_STATE_KEY can hold one")
     },
   )
+
+  test(promised("trust.A1", "is made with a new key where a power cut left an empty one"), async () => {
+    const { root, home, write } = open()
+    const key = join(home, "baton/state.key")
+    mkdirSync(join(home, "baton"))
+    writeFileSync(key, "")
+    await write("tasks/a.json")
+    expect(findForeign(root)).toBeUndefined()
+    expect(readFileSync(key, "utf8")).toMatch(/^[0-9a-f]{64}\n$/)
+    expect(readdirSync(join(home, "baton"))).toEqual(["state.key"])
+  })
+
+  test(promised("trust.A1", "is made where the file system has no hard links"), async () => {
+    const { root, write } = open()
+    const link = vi.spyOn(fs, "linkSync").mockImplementation(() => {
+      throw Object.assign(new Error("operation not permitted"), { code: "EPERM" })
+    })
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      link.mockRestore()
+      syncBuiltinESMExports()
+    })
+    await write("tasks/a.json")
+    expect(link).toHaveBeenCalled()
+    expect(findForeign(root)).toBeUndefined()
+  })
+
+  test(promised("trust.A1", "and its key are flushed before they have their names"), async () => {
+    const { state, write } = open()
+    const flushed = vi.spyOn(fs, "fsyncSync")
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      flushed.mockRestore()
+      syncBuiltinESMExports()
+    })
+    await write("tasks/a.json")
+    expect(flushed).toHaveBeenCalledTimes(2)
+    expect(existsSync(state.path(MARK))).toBe(true)
+  })
 
   test(promised("trust.A1", "is made in an empty folder, and with two at once in one"), async () => {
     const { root, state } = open()
