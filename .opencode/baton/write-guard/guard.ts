@@ -10,7 +10,7 @@ import { answeredPermission, field, isRecord, type RawEvent, text } from "../hos
 import { accountFolder } from "../host/state-mark.ts"
 import { movesTo, pathsToWrite } from "../task/activity.ts"
 import { createPromptFiles, promptPaths } from "../task/prompts.ts"
-import { judgePath, type Paths, protectFiles } from "./rules.ts"
+import { judgePath, type Paths, protectedPaths, protectFiles } from "./rules.ts"
 
 const MAX_LINKS = 40
 
@@ -39,14 +39,15 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
   const below = (folder: string, path: string) => relative(folder, path).split(sep).join("/")
   // OpenCode names files relative to its worktree, which is "/" outside git.
   const worktree = input.worktree
-  const place = below(worktree, projectRoot)
-  const prefix = place === "" ? "" : `${place}/`
+  const realWorktree = realpathSync(worktree)
+  // Where a link leads to the project, OpenCode's names of its files may lead through the link or not.
+  const places = [below(worktree, projectRoot), below(realWorktree, realpathSync(projectRoot))]
+  const prefixes = [...new Set(places)].map((place) => (place === "" ? "" : `${place}/`))
   const prompts = createPromptFiles({ root: projectRoot })
-  const readPaths = (): Paths => ({ prefix, prompts: promptPaths(prompts) })
+  const readPaths = (): Paths => protectedPaths(prefixes, promptPaths(prompts))
   /** As OpenCode's rules have them. */
   const ruled = readPaths()
   let users: readonly (readonly PermissionRule[])[] = []
-  const realWorktree = realpathSync(worktree)
   const beside = ["baton", "plugins", "node_modules"].map((name) => join(realpathSync(dirname(bundleRoot)), name))
   /** Outside the project: a copy of the bundle for all projects of the user, and what Baton keeps for the account. */
   const ownFolders = [...beside, writtenPath(accountFolder())].map((folder) => folded(`${folder}/`))
@@ -66,7 +67,7 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
     const lexical = resolve(input.directory, named)
     const real = writtenPath(lexical)
     const path = below(realWorktree, inProject(real))
-    const inLowerCase: Paths = { prefix: folded(prefix), prompts: paths.prompts.map(folded) }
+    const inLowerCase = { denied: paths.denied.map(folded), asked: paths.asked.map(folded) }
     const verdict = judgePath(path, paths, users)
     const byFolded = verdict === "free" ? judgePath(folded(path), inLowerCase, []) : verdict
     const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))

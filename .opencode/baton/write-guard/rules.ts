@@ -28,22 +28,27 @@ const rulesOf = (setting: unknown): Rule[] => {
 
 const isAll = ({ pattern }: Rule): boolean => pattern === "*" || pattern === "**"
 
-export type Paths = {
-  /** The project's folder relative to the worktree, "" or with a slash at its end. */
-  readonly prefix: string
-  /** Baton's prompt files, relative to the project. */
-  readonly prompts: readonly string[]
+/** Patterns of the files that are denied and asked for, relative to the worktree. */
+export type Paths = Readonly<Record<"denied" | "asked", readonly string[]>>
+
+/**
+ * @param prefixes the project's folder relative to the worktree, by each of its names: "" or with a slash at its end
+ * @param prompts Baton's prompt files, relative to the project
+ */
+export const protectedPaths = (prefixes: readonly string[], prompts: readonly string[]): Paths => {
+  const inProject = (paths: readonly string[]) => prefixes.flatMap((prefix) => paths.map((path) => `${prefix}${path}`))
+  return { denied: inProject(DENIED), asked: inProject([...ASKED, ...prompts]) }
 }
 
 const upToWildcard = (pattern: string): string => pattern.replace(/[*?].*/s, "")
 
 /** Tells whether the user meant the protected files: a rule for all files does not, nor one for another folder. */
 const isNamed =
-  ({ prefix, prompts }: Paths) =>
+  ({ denied, asked }: Paths) =>
   ({ pattern }: Rule): boolean =>
     /(?:^|[/*])(?:\.opencode|prompts)(?:\/|$)/.test(pattern) &&
-    [...DENIED, ...ASKED, ...prompts].some((path) => {
-      const [own, users] = [upToWildcard(`${prefix}${path}`), upToWildcard(pattern)]
+    [...denied, ...asked].some((path) => {
+      const [own, users] = [upToWildcard(path), upToWildcard(pattern)]
       return own.startsWith(users) || users.startsWith(own)
     })
 
@@ -52,22 +57,17 @@ const isNamed =
  * own rules from the first one on that names such files, so that these decide. OpenCode takes the last rule that matches.
  */
 const ownRules = (edits: readonly Rule[], paths: Paths): Rule[] => {
-  const { prefix, prompts } = paths
   const last = edits.at(-1)
   // OpenCode leaves the tools out of a request only while such a rule is the last one.
   if (last && isAll(last) && last.action === "deny") return []
   const afterAll = edits.slice(edits.findLastIndex(isAll) + 1)
   const first = afterAll.findIndex(isNamed(paths))
   const users = first === -1 ? [] : afterAll.slice(first)
-  const rule = (action: Rule["action"]) => (path: string) => ({
-    permission: "edit",
-    pattern: `${prefix}${path}`,
-    action,
-  })
-  const asked = [...ASKED, ...prompts]
-    .filter((path) => evaluate(edits, "edit", `${prefix}${path.replace("*", "opencode")}`) === "allow")
+  const rule = (action: Rule["action"]) => (pattern: string) => ({ permission: "edit", pattern, action })
+  const asked = paths.asked
+    .filter((path) => evaluate(edits, "edit", path.replace("*", "opencode")) === "allow")
     .map(rule("ask"))
-  return [...asked, ...DENIED.map(rule("deny")), ...users]
+  return [...asked, ...paths.denied.map(rule("deny")), ...users]
 }
 
 /** Of rules with one pattern the last decides; an object keeps the place of the first. */
@@ -112,9 +112,8 @@ export const judgePath = (
   paths: Paths,
   users: readonly (readonly Rule[])[],
 ): "free" | "allowed" | "denied" | "asked" => {
-  const { prefix, prompts } = paths
-  const matchesOne = (patterns: readonly string[]) => patterns.some((pattern) => matches(path, `${prefix}${pattern}`))
-  const kind = matchesOne(DENIED) ? "denied" : matchesOne([...ASKED, ...prompts]) ? "asked" : "free"
+  const matchesOne = (patterns: readonly string[]) => patterns.some((pattern) => matches(path, pattern))
+  const kind = matchesOne(paths.denied) ? "denied" : matchesOne(paths.asked) ? "asked" : "free"
   if (kind === "free") return kind
   const decides = users.flatMap((rules) => rules.findLast(({ pattern }) => matches(path, pattern)) ?? [])
   const named = decides.filter(isNamed(paths)).map(({ action }) => action)

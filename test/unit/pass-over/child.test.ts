@@ -11,7 +11,7 @@ import {
 } from "../../../.opencode/baton/pass-over/child/session.ts"
 import { checkToolCall, hiddenTools, parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
-import { protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
+import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { activePass } from "../../support/opencode/pass-over-values.ts"
@@ -31,7 +31,7 @@ const SANDBOX = { relative: ".state/copy", moved: (path: string) => path.replace
 /** The rules that the write guard gives an agent. */
 const guardedRules = (): PermissionRule[] => {
   const config: Parameters<typeof protectFiles>[0] = {}
-  protectFiles(config, { prefix: "", prompts: [] })
+  protectFiles(config, protectedPaths([""], []))
   const { edit } = Object(config.agent?.build?.permission)
   return Object.entries<Action>(edit).map(([pattern, action]) => rule("edit", pattern, action))
 }

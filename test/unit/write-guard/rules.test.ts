@@ -1,17 +1,17 @@
 import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, join, relative } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Core } from "../../../.opencode/baton/core/core.ts"
 import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { accountFolder } from "../../../.opencode/baton/host/state-mark.ts"
 import { createWriteGuard } from "../../../.opencode/baton/write-guard/guard.ts"
-import { protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
+import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { forAll } from "../../support/for-all.ts"
 
-const PATHS = { prefix: "", prompts: ["prompts/worker.md"] }
+const PATHS = protectedPaths([""], ["prompts/worker.md"])
 const DENIED = [
   ".opencode/baton/host/guard.ts",
   ".opencode/plugins/a.ts",
@@ -185,6 +185,26 @@ describe("the look at a path before a tool runs", () => {
     for (const name of [...FREE, ".opencode/baton.json", "prompts/worker.md"])
       expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
   })
+
+  test.each(["its real folder", "the root, as outside git"])(
+    promised(["guard.A1", "guard.A2"], "knows the files of a project that a link leads to, with %s as the worktree"),
+    (kind) => {
+      const { project } = open()
+      const byLink = join(temporaryFolder(), "link")
+      symlinkSync(project, byLink)
+      const worktree = kind === "its real folder" ? project : "/"
+      const guard = createWriteGuard({ input: { worktree, directory: byLink }, projectRoot: byLink } as Core)
+      const config: TestConfig = {}
+      guard.protect(config as Parameters<typeof guard.protect>[0])
+      for (const root of [byLink, project]) {
+        const named = (path: string) => relative(worktree, join(root, path))
+        expect(guard.refusal("write", { filePath: join(root, NAMES[0] ?? "") })).toContain("Baton's own files")
+        expect(guard.refusal("write", { filePath: join(root, "prompts/worker.md") })).toBeUndefined()
+        expect(decide(named(".opencode/state/x"), config), root).toBe("deny")
+        expect(decide(named("prompts/worker.md"), config), root).toBe("ask")
+      }
+    },
+  )
 
   test(promised("guard.A1", "refuses what Baton keeps for the account: its key and the user's consents"), () => {
     const { guard } = open()
