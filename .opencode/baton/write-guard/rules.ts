@@ -5,7 +5,7 @@ type Rule = PermissionRule
 /** Relative to the project. OpenCode's `*` is any text, a slash too. */
 const FOLDERS = ["baton", "plugins", "plugin", "state", "state.foreign-*", "pass-over-logs", "node_modules"]
 const DENIED = FOLDERS.map((folder) => `.opencode/${folder}/**`)
-const ASKED = [".opencode/*.json"]
+const ASKED = [".opencode/*.json", ".opencode/opencode.json"]
 
 /** OpenCode's own agents that may change no file unless a rule says so. */
 const READERS = new Set(["plan", "explore", "title", "summary", "compaction"])
@@ -64,10 +64,10 @@ const ownRules = (edits: readonly Rule[], paths: Paths): Rule[] => {
   const first = afterAll.findIndex(isNamed(paths))
   const users = first === -1 ? [] : afterAll.slice(first)
   const rule = (action: Rule["action"]) => (pattern: string) => ({ permission: "edit", pattern, action })
-  const asked = paths.asked
-    .filter((path) => evaluate(edits, "edit", path.replace("*", "opencode")) === "allow")
-    .map(rule("ask"))
-  return [...asked, ...paths.denied.map(rule("deny")), ...users]
+  const asked = paths.asked.filter((path) => evaluate(edits, "edit", path.replace("*", "any")) === "allow")
+  // The question for all files of a folder would open these.
+  const closed = paths.asked.filter((path) => !path.includes("*") && evaluate(edits, "edit", path) === "deny")
+  return [...asked.map(rule("ask")), ...closed.map(rule("deny")), ...paths.denied.map(rule("deny")), ...users]
 }
 
 /** Of rules with one pattern the last decides; an object keeps the place of the first. */

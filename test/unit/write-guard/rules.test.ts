@@ -92,6 +92,14 @@ describe("rules behind the user's own", () => {
     expect(decide("src/prompts/a.md", guarded)).toBe("deny")
   })
 
+  test.each([".opencode/opencode.json", "*/opencode.json"])(
+    promised("guard.A2", "ask for the other settings where the user denies %s alone"),
+    (pattern) => {
+      const guarded = protectedConfig({ permission: { edit: { "*": "allow", [pattern]: "deny" } } })
+      expect(ASKED.map((path) => decide(path, guarded))).toEqual(["ask", "deny", "ask"])
+    },
+  )
+
   const action = fc.constantFrom("allow", "ask", "deny")
   const pattern = fc.constantFrom(
     "*",
@@ -103,6 +111,7 @@ describe("rules behind the user's own", () => {
     ".opencode/*.json",
     "prompts/*",
     "*.json",
+    "*/opencode.json",
   )
   const setting = fc.oneof(
     action,
