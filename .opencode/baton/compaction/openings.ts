@@ -14,7 +14,7 @@ import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
 import { claimNotice, type EarlierHandoff, type OpeningInput, openingNotice, renderOpening } from "./opening.ts"
-import type { Opening, SessionStates } from "./session-state.ts"
+import { hasOwnHandoff, type Opening, type SessionStates } from "./session-state.ts"
 import { handoffBody } from "./texts.ts"
 
 type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> & {
@@ -189,12 +189,12 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         told: tell(input, before),
       }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
-      // Kept for the first compaction, which must not lose it.
-      await sessionStates.update(sessionID, (sessionState) => ({
-        ...sessionState,
-        opening,
-        lastHandoff: sessionState.lastHandoff ?? lastHandoff,
-      }))
+      await sessionStates.update(sessionID, (sessionState) => {
+        const isOtherTasks = known && known.taskID !== taskID && !hasOwnHandoff(sessionState)
+        // Kept for the first compaction, which must not lose it.
+        const kept = isOtherTasks ? undefined : sessionState.lastHandoff
+        return { ...sessionState, opening, lastHandoff: kept ?? lastHandoff }
+      })
       if (earlier?.brief !== undefined) await tasks.addToBrief(sessionID, taskID, earlier.brief)
       void sessionStates.save(sessionID)
       log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })

@@ -203,6 +203,27 @@ describe("the first request of a session", () => {
     expect(toasts).toEqual(["task ts-b54507", "task ts-b54507 is claimed"])
   })
 
+  test(promised(["start.A2", "task.B3"], "the handoff for the first compaction is the newest task's"), async () => {
+    const handedOver = (sessionID: string) => {
+      const title = `# Handoff after compaction 1 (session ${sessionID}, summary msg_${sessionID}, 2026-01-02T03:04:05.000Z)`
+      const section = `<!-- baton:handoff 0123456789ab, x -->\n${title}\n\nBy ${sessionID}.\n<!-- /baton:handoff -->`
+      return { kind: "found", task: { ...TASK, description: `CRLF counts.\n\n${section}` } } as const
+    }
+    const { ask, sessionStates } = setUp([handedOver("ses_2"), handedOver("ses_3"), FOUND])
+    const last = async () => (await sessionStates.load(BINDING.sessionID)).lastHandoff
+    await ask()
+    expect(await last()).toEqual({ summaryID: "msg_ses_2", text: "By ses_2." })
+    await ask({ ...BINDING, taskID: "ts-000002" })
+    expect(await last()).toEqual({ summaryID: "msg_ses_3", text: "By ses_3." })
+    await ask({ ...BINDING, taskID: "ts-000003" })
+    expect(await last()).toBeUndefined()
+    const own = { summaryID: "msg_own", text: "This session's own summary." }
+    const withOwn = { recorded: [own.summaryID], lastHandoff: own }
+    await sessionStates.update(BINDING.sessionID, (sessionState) => ({ ...sessionState, ...withOwn }))
+    await ask({ ...BINDING, taskID: "ts-000002" })
+    expect(await last()).toEqual(own)
+  })
+
   test(promised("start.A2", "the last handoff of another session comes with that session's brief"), async () => {
     const section =
       "# Handoff after compaction 2 (session ses_2, summary msg_1, 2026-01-02T03:04:05.000Z)\n\n## Next\n- Go on."
