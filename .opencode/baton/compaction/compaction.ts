@@ -123,12 +123,21 @@ export type Compaction = Recorder & {
   forget(sessionID: string): void
 }
 
-/** The handoffs that other sessions wrote since this one has the task; older ones were in its first request. */
-const handoffsBeside = ({ sessionID, boundAt }: SessionTask, handoffs: readonly string[]): readonly string[] =>
-  handoffs.filter((section) => {
+/**
+ * The handoffs that other sessions wrote since this one has the task; for a task that was named after a compaction all of them,
+ * since the summariser does not see the text beside the message that names it.
+ */
+const handoffsBeside = (
+  { sessionID, taskID, boundAt }: SessionTask,
+  handoffs: readonly string[],
+  { count, opening }: SessionState,
+): readonly string[] => {
+  const isNamedSince = count > 0 && opening?.taskID === taskID && opening.compactions === count
+  return handoffs.filter((section) => {
     const title = parseHandoffTitle(section)
-    return title !== undefined && title.sessionID !== sessionID && title.at > boundAt
+    return title !== undefined && title.sessionID !== sessionID && (isNamedSince || title.at > boundAt)
   })
+}
 
 export const createCompaction = (deps: CompactionDeps): Compaction => {
   const { tasks, sessionStates, outbox, seen, sessions, notices, log, now } = deps
@@ -217,7 +226,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           instructions,
           identity: context.identity,
           facts: context.facts,
-          otherHandoffs: handoffsBeside(binding, context.handoffs),
+          otherHandoffs: handoffsBeside(binding, context.handoffs, sessionState),
           ...(previousSummary === undefined ? {} : { previousSummary }),
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),

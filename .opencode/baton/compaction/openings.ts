@@ -159,7 +159,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     },
     find: async (binding, model, messageText) => {
       const { sessionID, taskID, role } = binding
-      const { opening: known } = await sessionStates.load(sessionID)
+      const { opening: known, count } = await sessionStates.load(sessionID)
       const before = isOf(known, binding) ? known : undefined
       const begun = reading.get(sessionID)
       const isBegun = begun?.taskID === taskID
@@ -187,6 +187,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
         text: renderOpening(input),
         isComplete,
         told: tell(input, before),
+        compactions: count,
       }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
       await sessionStates.update(sessionID, (sessionState) => {

@@ -37,7 +37,7 @@ export const sessionStateSchema = (z: Zod) =>
      * dropped: prog has the content.
      */
     note: resumeNoteSchema(z).optional().catch(undefined),
-    /** The text beside the message that names the task, until the first compaction; the same, so that prompts stay cached. */
+    /** The text beside the message that names the task, until the next compaction; the same, so that prompts stay cached. */
     opening: z
       .object({
         taskID: z.string(),
@@ -47,6 +47,8 @@ export const sessionStateSchema = (z: Zod) =>
         isComplete: z.boolean(),
         /** The key of the notice that the user has seen. */
         told: z.string().optional(),
+        /** The session's compactions before it. */
+        compactions: z.number().optional(),
       })
       .optional()
       .catch(undefined),

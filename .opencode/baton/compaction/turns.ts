@@ -244,6 +244,9 @@ export const createTurns = (deps: TurnsDeps): Turns => {
       // OpenCode may exit right after the next turn without telling its plugins (1.2.15), and observers look now; but the note
       // must not be late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
+      // A task that was named after the compaction stands beside its message, as in a first request.
+      const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
+      if (isNamedSince) return addOpening(sessionID, messages)
       return () => appendNote(messages, completed.requestID, note)
     },
 

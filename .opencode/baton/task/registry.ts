@@ -167,7 +167,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       hasRoleHeading: task.hasRoleHeading,
       brief: extractBrief(brief).slice(0, STORED_BRIEF_CHARACTERS),
       origin,
-      boundAt: now().toISOString(),
+      boundAt: before?.taskID === task.taskID ? before.boundAt : now().toISOString(),
     }
     const { taskID, role } = task
     if (before && before.taskID !== taskID)

@@ -71,6 +71,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.logged("session changed its task")
     await task.records(1, other)
     expect(await task.records(0)).toEqual([])
+    const elsewhere = await task.say(task.message)
+    await compact(task, elsewhere)
+    await task.records(1)
+    await task.say(task.message, id)
+    expect(lastTurn(task)).toContain("Summary 1.")
+    expect(lastTurn(task)).toContain(`by session ${elsewhere}`)
+    expect(lastTurn(task)).not.toContain(`on task ${other}`)
+    await compact(task, id)
+    expect(compactionsOf(task).at(-1)).toContain(`Another agent's handoff (session ${elsewhere}`)
   })
 
   test(promised(["task.B2", "compaction.C7"], "a fork compacted at once knows its task, records its own"), async () => {

@@ -4,7 +4,9 @@ import type { SessionState } from "../../../.opencode/baton/compaction/session-s
 import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import { createDeferred, createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
+import { noteTextOf } from "../../../.opencode/baton/host/messages.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import type { LedgerTask } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { Outbox } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
@@ -25,10 +27,10 @@ const onDisk = <T>(value: T | undefined) => ({
 const nothing = () => {}
 const done = async () => {}
 
-type Known = { binding?: SessionTask; sessionState?: SessionState; add?: Outbox["add"] }
+type Known = { binding?: SessionTask; sessionState?: SessionState; add?: Outbox["add"]; task?: LedgerTask }
 
 /** A process that knows of its session what is on disk. */
-const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState, add = done }: Known) => {
+const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState, add = done, task }: Known) => {
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const lookUp = async () => ({ kind: "unknown" as const })
@@ -51,7 +53,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         tasks,
         sessionStates,
         outbox: { add, addIfMissing: add, pending: async () => [], flush: done },
-        ledger: { readTask: async () => ({ kind: "unknown" }) },
+        ledger: { readTask: async () => (task ? { kind: "found", task } : { kind: "unknown" }) },
         prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
         claimsMode: async () => "shared",
         sessions,
@@ -118,6 +120,64 @@ test(promised("compaction.C7", "one that ends while an earlier one is being reco
   goOn.resolve()
   await expect.poll(() => lines).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`))
 })
+
+test(promised(["task.B3", "start.A2"], "a task named after a compaction stands beside its message"), async () => {
+  const compactedAt = Date.parse(BINDING.boundAt) - 1
+  const isDone = { time: { created: compactedAt, completed: compactedAt }, summary: true, finish: "stop" }
+  const compacted = () => [
+    userMessage([compactionPart()], "msg_1"),
+    assistantMessage("The summary.", isDone, { id: "msg_2", parentID: "msg_1" }),
+    userMessage([textPart("Task: ts-0aa111")], "msg_3"),
+  ]
+  const notesOf = (messages: StoredMessage[]) =>
+    messages
+      .flatMap(({ info, parts }) => parts.flatMap((part) => ({ id: info.id, note: noteTextOf(part) })))
+      .filter(({ note }) => note)
+  const binding = { ...BINDING, boundAt: "2025-12-31T00:00:00.000Z" }
+  const { tasks, turns } = setUp(createFakeSessions(new Map()), { binding })
+  const first = compacted()
+  ;(await turns.addNote(first))?.()
+  expect(notesOf(first)).toMatchObject([{ id: "msg_1", note: expect.stringContaining("task ts-b54507") }])
+  await tasks.userMessage(sessionID, "# Planner\nTask: ts-b54507")
+  const planned = compacted()
+  ;(await turns.addNote(planned))?.()
+  expect(notesOf(planned)).toMatchObject([{ id: "msg_1", note: expect.stringContaining("the planner on") }])
+  await tasks.userMessage(sessionID, "Task: ts-0aa111")
+  const then = compacted()
+  ;(await turns.addNote(then))?.()
+  expect(notesOf(then)).toEqual([{ id: "msg_3", note: "It." }])
+})
+
+test.each([
+  { compactions: 1, shown: true },
+  { compactions: 0, shown: false },
+])(
+  promised("start.A2", "the handoff of a task named after compaction $compactions of 1 is summed up: $shown"),
+  async ({ compactions, shown }) => {
+    const { taskID, role } = BINDING
+    const opening = { taskID, role, text: "It.", isComplete: true, compactions }
+    const sessionState = {
+      ...EMPTY_STATE,
+      count: 1,
+      recorded: ["msg_0"],
+      lastHandoff: { summaryID: "msg_0", text: "Own." },
+      opening,
+    }
+    const handoff = "# Handoff after compaction 1 (session ses_2, summary msg_9, 2025-12-31T00:00:00.000Z)\n\nBy ses_2."
+    const description = `CRLF.\n\n<!-- baton:handoff 0123456789ab, x -->\n${handoff}\n<!-- /baton:handoff -->`
+    const task = { id: taskID, type: "task", project: "p", title: "T", status: "open", logs: [], description }
+    const messages = conversation(3)
+    const { turns } = setUp(createFakeSessions(new Map([[sessionID, { messages }]])), {
+      binding: BINDING,
+      sessionState,
+      task,
+    })
+    const output: { context: string[]; prompt?: string } = { context: [] }
+    ;(await turns.preparePrompt(sessionID, output))?.()
+    expect(output.prompt).toContain("Own.")
+    expect(output.prompt?.includes("By ses_2.")).toBe(shown)
+  },
+)
 
 /** A session whose newest message asks for a compaction. */
 const conversation = (count: number): StoredMessage[] =>
