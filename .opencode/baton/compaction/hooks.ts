@@ -53,6 +53,12 @@ export const createCompactionHooks = (core: Core): Hooks => {
    * them. An evicted one is looked up like any other.
    */
   const taskless = createLruMap<number>({ limit: MAX_NEW_SESSIONS })
+  /** A child's task is its parent's, which may get one. */
+  const isTaskless = (sessionID: string): boolean => {
+    const parentID = core.parents.get(sessionID)
+    if (typeof parentID === "string" && !isTaskless(parentID)) taskless.delete(sessionID)
+    return taskless.has(sessionID)
+  }
   /** Root sessions that began in this process and have no message yet, where `autoTask` is on. */
   const unopened = createLruMap<true>({ limit: MAX_NEW_SESSIONS })
   let isAuto = false
@@ -74,10 +80,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
         return taskless.delete(event.properties.info.id)
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part
-        return (type !== "compaction" && type !== "patch") || taskless.has(sessionID)
+        return (type !== "compaction" && type !== "patch") || isTaskless(sessionID)
       }
       case "session.compacted":
-        return taskless.has(event.properties.sessionID)
+        return isTaskless(event.properties.sessionID)
       case "session.idle":
         return load.current === undefined
       default:
@@ -107,25 +113,25 @@ export const createCompactionHooks = (core: Core): Hooks => {
       if (parts.some((part) => part.type === "text" && mayNameTask(part.text))) taskless.delete(sessionID)
       else if (unopened.has(sessionID) && (await (await load()).beginTask(sessionID, parts))) taskless.delete(sessionID)
       unopened.delete(sessionID)
-      if (!taskless.has(sessionID)) return (await load()).userMessage(message, parts)
+      if (!isTaskless(sessionID)) return (await load()).userMessage(message, parts)
       log.debug("session has no task: nothing to do", { sessionID })
       return undefined
     }),
     "chat.params": hook("chat.params", SHORT_DEADLINE_MS, async (request: ModelRequest) => {
       const { sessionID } = request
       const contextTokens = contextTokensOf(request)
-      if (contextTokens === undefined || taskless.has(sessionID)) return undefined
+      if (contextTokens === undefined || isTaskless(sessionID)) return undefined
       ;(await load()).modelUsed(sessionID, contextTokens)
       return undefined
     }),
     "tool.execute.before": feature.gate("tool.execute.before", GATE_DEADLINE_MS, async ({ sessionID, tool }) =>
-      taskless.has(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
+      isTaskless(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
     ),
     "tool.execute.after": hook(
       "tool.execute.after",
       SHORT_DEADLINE_MS,
       async ({ sessionID, tool, args }, { metadata }) =>
-        taskless.has(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
+        isTaskless(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
     ),
     "experimental.session.compacting": hook(
       "experimental.session.compacting",
@@ -141,7 +147,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       MESSAGES_DEADLINE_MS,
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID ?? ""
-        const createdAt = taskless.get(sessionID)
+        const createdAt = isTaskless(sessionID) ? taskless.get(sessionID) : undefined
         if (createdAt !== undefined && messages.every(({ info }) => info.time.created >= createdAt))
           return () => setup?.hideTools(messages)
         // A fork starts with copies of messages older than itself.

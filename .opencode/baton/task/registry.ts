@@ -30,7 +30,7 @@ export type SessionTask = {
   /** The user's message that set the work, verbatim; for a child session its own first message. */
   brief: string
   origin: BindingOrigin
-  /** ISO 8601, UTC. */
+  /** Since when the session has this task: ISO 8601, UTC. */
   boundAt: string
   /** The user took the task off the session; an earlier message that names it no longer counts. */
   isOff?: boolean | undefined
@@ -108,8 +108,8 @@ const MAX_ANCESTORS = 16
 /** Cached data of one session; all of it can be found again. */
 type Entry = {
   binding?: SessionTask | undefined
-  /** Everything was read without finding a task. */
-  hasNoTask?: true
+  /** Everything was read without finding a task. Not set for a child, unless the user took the task off it. */
+  hasNoTask?: boolean
   /** null: a root session. */
   parentID?: string | null
   /** The first message of a child session that was created in this process. */
@@ -137,19 +137,15 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   const listeners: ((binding: SessionTask) => void)[] = []
   const remember = (session: Entry, binding: SessionTask): void => {
-    session.binding = binding
+    session.binding = binding.isOff ? undefined : binding
     for (const listener of listeners) listener(binding)
-  }
-
-  const write = async (session: Entry, binding: SessionTask): Promise<void> => {
-    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
-    await session.storing
   }
 
   const keep = async (binding: SessionTask): Promise<void> => {
     const session = entryOf(binding.sessionID)
     remember(session, binding)
-    await write(session, binding)
+    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
+    await session.storing
   }
 
   const bind = async (
@@ -230,6 +226,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   }
 
   const readStored = async (sessionID: string): Promise<SessionTask | undefined> => {
+    if (entryOf(sessionID).hasNoTask) return undefined
     const stored = await store.read(sessionID)
     if (!stored?.isOff) return stored
     entryOf(sessionID).hasNoTask = true
@@ -253,22 +250,27 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       at = parent.parentID
       seen.add(at)
       const binding = entryOf(at).binding ?? (await findStored(at))
-      if (binding) return { binding, isCertain }
+      if (binding && binding.origin !== "parent") return { binding, isCertain }
       const found = entryOf(at).hasNoTask ? undefined : await findInHistory(at)
-      if (found?.kind === "task") return { binding: await bindFound(at, found), isCertain }
+      if (found?.kind === "task") {
+        // A message that bound the session during the search is newer than the search's result.
+        const newest = entryOf(at).binding ?? (await bind(at, found.task, found.text, found.origin))
+        return { binding: newest, isCertain }
+      }
       if (found?.kind === "nothing") isCertain &&= found.isCertain
     }
     return { isCertain }
   }
 
   const search = async (sessionID: string): Promise<Found> => {
-    const stored = await findStored(sessionID)
-    if (stored) return { kind: "stored", binding: stored }
+    const stored = entryOf(sessionID).binding ?? (await findStored(sessionID))
+    if (stored && stored.origin !== "parent") return { kind: "stored", binding: stored }
     if (entryOf(sessionID).hasNoTask) return { kind: "nothing", isCertain: true }
     const { binding, isCertain } = await findInherited(sessionID)
+    if (stored && (binding ? binding.taskID === stored.taskID : !isCertain)) return { kind: "stored", binding: stored }
     if (binding) {
       const task = { ...binding, hasRoleHeading: false }
-      return { kind: "task", task, text: await firstMessage(sessionID), origin: "parent" }
+      return { kind: "task", task, text: stored?.brief ?? (await firstMessage(sessionID)), origin: "parent" }
     }
     const found = await findInHistory(sessionID)
     return found.kind === "nothing" ? { kind: "nothing", isCertain: isCertain && found.isCertain } : found
@@ -281,23 +283,26 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return (page.kind === "ok" && oldestUserText(page.value.messages)) || ""
   }
 
-  /** A message that bound the session during the search is newer than the search's result. */
-  const bindFound = async (sessionID: string, found: Extract<Found, { kind: "task" }>): Promise<SessionTask> =>
-    entryOf(sessionID).binding ?? (await bind(sessionID, found.task, found.text, found.origin))
-
   const searchOnce = async (sessionID: string, session: Entry): Promise<SessionTask | undefined> => {
+    const before = session.binding
     const found = await search(sessionID)
     // A session that was deleted meanwhile stays forgotten.
-    if (session.binding || remembered.get(sessionID) !== session) return session.binding
-    if (found.kind === "task") return bindFound(sessionID, found)
-    if (found.kind === "stored") remember(session, found.binding)
-    else if (found.isCertain) session.hasNoTask = true
+    if (session.binding !== before || remembered.get(sessionID) !== session) return session.binding
+    if (found.kind === "task") return bind(sessionID, found.task, found.text, found.origin, before)
+    if (found.kind === "stored") {
+      if (found.binding !== before) remember(session, found.binding)
+    } else if (found.isCertain) {
+      if (before) remember(session, { ...before, isOff: true })
+      session.hasNoTask ||= typeof knownParent(sessionID) !== "string"
+    }
     return session.binding
   }
 
   const find = (sessionID: string): Promise<SessionTask | undefined> => {
     const session = entryOf(sessionID)
-    if (session.binding || session.hasNoTask) return Promise.resolve(session.binding)
+    // A child's is its parent's, which may have another one by now.
+    const isSettled = session.binding ? session.binding.origin !== "parent" : session.hasNoTask
+    if (isSettled) return Promise.resolve(session.binding)
     session.searching ??= searchOnce(sessionID, session)
       .catch((error: unknown) => {
         log.error("search for the task failed", { sessionID, error: describeError(error) })
@@ -353,11 +358,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     unbind: async (sessionID) => {
       const binding = await find(sessionID)
       if (!binding) return undefined
-      const session = entryOf(sessionID)
-      const ended = { ...binding, isOff: true }
-      Object.assign(session, { binding: undefined, hasNoTask: true })
-      for (const listener of listeners) listener(ended)
-      await write(session, ended)
+      entryOf(sessionID).hasNoTask = true
+      await keep({ ...binding, isOff: true })
       log.info("session has no task any more", { sessionID, taskID: binding.taskID })
       return binding
     },

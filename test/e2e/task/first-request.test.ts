@@ -87,12 +87,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(compactionsOf(task)[0]).not.toContain("The message above names task")
     const foreign = await task.ledger.addTask({ ...TASK, title: "Pay the invoices" })
     order = `COUNT-THE-FILES please\nTask: ${foreign}`
-    await task.say(`${bare(task.taskID)}DELEGATE`)
+    const root = await task.say(`${bare(task.taskID)}DELEGATE`)
     const child = turnsOf(task).find((conversation) => conversation.startsWith("[user] COUNT-THE-FILES"))
     expect(child).toContain(`The session that started you works on task ${task.taskID}`)
     expect(child).toContain(TASK.specification)
     expect(child).not.toContain("Pay the invoices")
     expect(child).not.toContain(`prog done ${task.taskID}`)
+    await task.say(`Task: ${foreign}`, root)
+    const [subagent] = (await task.client.session.children({ path: { id: root } })).data ?? []
+    await task.say("Count again.", subagent?.id)
+    expect(lastTurn(task)).toContain(`The session that started you works on task ${foreign}`)
   })
 
   once(promised("start.A2", "a new session is told of the last handoff, and can read that session"), async () => {

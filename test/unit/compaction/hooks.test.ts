@@ -66,6 +66,28 @@ describe("a session", () => {
     expect(asked).toEqual([])
   })
 
+  test(
+    promised("task.B3", "is looked up once its parent may have a task, and the parent's others are, too"),
+    async () => {
+      const { hooks, create, request, state } = open()
+      await create("ses_1")
+      for (const [child, parent] of [
+        ["ses_2", "ses_1"],
+        ["ses_3", "ses_2"],
+        ["ses_4", "ses_1"],
+      ]) {
+        await create(child ?? "", parent)
+        await request(child ?? "", CREATED_AT)
+      }
+      const { info, parts } = userMessage([textPart("Task: ts-b54507")])
+      await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
+      for (const child of ["ses_3", "ses_4"]) {
+        await request(child, CREATED_AT)
+        expect(readFileSync(join(state, "tasks", `${child}.json`), "utf8")).toContain("ts-b54507")
+      }
+    },
+  )
+
   test(promised("task.B2", "whose parent was there before is looked up"), async () => {
     const { create, request, asked } = open()
     await create("ses_1", "ses_0")

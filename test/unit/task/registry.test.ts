@@ -177,6 +177,56 @@ test(promised("task.B3", "a grandchild inherits through the chain, and a cycle o
   expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
 })
 
+test.each(["in one process", "after restarts"])(
+  promised("task.B3", "a child goes on with its parent's task, %s"),
+  async (when) => {
+    const parents = { ses_parent: "ses_root", ses_child: "ses_parent" }
+    const history = { ses_root: [said("Hello")], ses_child: [said("Count the files")] }
+    const asked: string[] = []
+    const change = ({ parent }: Sessions): Partial<Sessions> => ({
+      parent: (id) => {
+        asked.push(id)
+        return parent(id)
+      },
+    })
+    const { tasks, create, created, store } = setUp({ parents, history, change })
+    let now = tasks
+    const taskOf = async (sessionID: string) => {
+      if (when === "after restarts") now = create()
+      return (await now.find(sessionID))?.taskID
+    }
+    await now.userMessage("ses_child", "Count the files")
+    expect(await taskOf("ses_child")).toBeUndefined()
+    for (const taskID of ["ts-b54507", "ts-0aa111"]) {
+      await now.userMessage("ses_root", `# Planner\nTask: ${taskID}`)
+      expect([await taskOf("ses_child"), await taskOf("ses_parent")]).toEqual([taskID, taskID])
+      expect(store.values.get("ses_child")).toMatchObject({ taskID, brief: "Count the files", origin: "parent" })
+    }
+    const heard: unknown[] = []
+    now.onTask(({ sessionID, isOff }) => sessionID === "ses_child" && isOff && heard.push(sessionID))
+    await now.unbind("ses_root")
+    expect(await taskOf("ses_child")).toBeUndefined()
+    if (when === "in one process") {
+      expect(heard).toEqual(["ses_child"])
+      expect(now.cached("ses_child")).toBeUndefined()
+      expect(asked.sort()).toEqual(["ses_child", "ses_parent", "ses_root"])
+    }
+    await now.userMessage("ses_root", "Task: ts-0aa111")
+    expect(await taskOf("ses_child")).toBe("ts-0aa111")
+    created.set("ses_other", "ses_root")
+    await now.unbind("ses_child")
+    expect([await taskOf("ses_child"), await taskOf("ses_other")]).toEqual([undefined, "ts-0aa111"])
+  },
+)
+
+test(promised("task.B3", "a child keeps its task while its parent cannot be asked for"), async () => {
+  const { tasks, create, store } = setUp({ change: () => ({ parent: async () => BUSY }) })
+  await tasks.userMessage("ses_child", "Task: ts-b54507")
+  const known = store.values.get("ses_child")
+  if (known) store.values.set("ses_child", { ...known, origin: "parent" })
+  expect(await create().find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
+})
+
 test(promised("soak.B4", "a session that is deleted while its task is looked for is not remembered"), async () => {
   const page = createDeferred<Result<{ messages: StoredMessage[] }>>()
   const { tasks, store } = setUp({ change: () => ({ messages: () => page.promise }) })
