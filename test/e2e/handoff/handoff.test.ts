@@ -136,7 +136,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(headers(before[0]?.parts ?? [])).toBe(3)
     await client.session.revert({ path: { id: resent }, body: { messageID: before[0]?.info.id ?? "" } })
     await say(draft.replace("Finish", "Complete"), resent)
-    const users = (await messagesOf(task, resent)).filter(({ info }) => info.role === "user")
+    // Of the reverted message OpenCode may keep an empty one (1.14.41).
+    const users = (await messagesOf(task, resent)).filter(({ info, parts }) => info.role === "user" && parts.length > 0)
     expect(users.map(({ parts }) => headers(parts))).toEqual([3])
 
     // A fork copies the files and gets no second set.

@@ -19,7 +19,7 @@ import {
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { handedOverTo } from "../../support/model/handoff-script.ts"
-import { collectToasts, lastTurn, runWell } from "../sessions.ts"
+import { collectToasts, createSession, lastTurn, runWell } from "../sessions.ts"
 
 /** Runs the command or writes the file that the newest message names, and reports. */
 const obedient: Script = (request) => {
@@ -67,6 +67,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     )
     expect(toasts).toEqual([`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)])
     await task.restart()
+    // It tells its plugins only when the folder is opened again.
+    if (binary.version === "1.3.2") await createSession(task)
     await awaitClaim(task, null)
   })
 
