@@ -4,10 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
 import { removeFolder } from "../support/files/folder-tree.ts"
-import { isolatedEnvironment, linkDependencies } from "../support/opencode/isolated-opencode.ts"
-import { BOTH_ENDS, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "../support/opencode/opencode-binary.ts"
+import { isolatedEnvironment } from "../support/opencode/isolated-opencode.ts"
+import { BOTH_ENDS, NO_CATALOGUE, type OpenCodeBinary } from "../support/opencode/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
 import type { SharedServer } from "../support/opencode/task-project.ts"
+import { setUpHome } from "../support/opencode/test-project.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -46,7 +47,7 @@ const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
       const home = join(root, binary.version)
       const directory = join(home, "nowhere")
       mkdirSync(directory, { recursive: true })
-      linkDependencies(join(home, ".config", "opencode"), binary.version, join(REPOSITORY, "node_modules"))
+      setUpHome(home, binary)
       const environment = { ...isolatedEnvironment({ home, directory }), ...NO_CATALOGUE }
       const server = await startServer(binary, { directory, environment })
       servers.push(server)

@@ -122,7 +122,7 @@ export type SharedTask = Omit<TaskProject, "run" | "runWell"> & {
 
 /**
  * Settings by day of tests that need no snapshots: on the newest one at each step is up to half of OpenCode's work, and tells Baton
- * only what a shell changed. 1.2.15 takes little time for them, and compacts twice more often without.
+ * only what a shell changed. 1.2.15 takes little time for them.
  */
 export const lightConfig = ({ version }: OpenCodeBinary) => ({ snapshot: IS_NIGHT || version !== NEWEST.version })
 

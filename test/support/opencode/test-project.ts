@@ -13,7 +13,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { removeFolder } from "../files/folder-tree.ts"
 import { isolatedEnvironment, linkDependencies, PACKAGE_FILES, scriptedConfig } from "./isolated-opencode.ts"
-import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+import { NEWEST, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 export type TestProject = {
   /** The project's folder; `home` is beside or around it, which isolates it from the machine. */
@@ -84,6 +84,15 @@ export const GIT_IDENTITY = ["user.name=Test", "user.email=test@example.invalid"
 /** Stores the files of a commit in one pack, uncompressed: a third of the work of a file each. */
 const ONE_PACK = ["-c", "core.compression=0", "-c", "core.bigFileThreshold=1"]
 
+/** Creates the global configuration folder; for an older OpenCode with test/fixtures/distinct-times.ts. */
+export const setUpHome = (home: string, { version }: OpenCodeBinary): void => {
+  const folder = join(home, ".config", "opencode")
+  linkDependencies(folder, version, join(REPOSITORY, "node_modules"))
+  if (version === NEWEST.version) return
+  mkdirSync(join(folder, "plugins"))
+  copyFileSync(join(REPOSITORY, "test/fixtures/distinct-times.ts"), join(folder, "plugins", "distinct-times.ts"))
+}
+
 /** Creates a project in a temporary folder with an isolated HOME, ready for a real OpenCode. */
 export const createTestProject = (options: ProjectOptions): TestProject => {
   const root = mkdtempSync(join(options.home === undefined ? tmpdir() : dirname(options.home), "baton-e2e-"))
@@ -96,8 +105,8 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
     mkdirSync(dirname(join(directory, path)), { recursive: true })
     writeFileSync(join(directory, path), text)
   }
-  for (const folder of options.home === undefined ? [globalConfig, openCode] : [openCode])
-    linkDependencies(folder, options.binary.version, join(REPOSITORY, "node_modules"))
+  if (options.home === undefined) setUpHome(home, options.binary)
+  linkDependencies(openCode, options.binary.version, join(REPOSITORY, "node_modules"))
   if (bundle !== "none") copyBundle(openCode, join(directory, "prompts"))
   if (bundle !== "none" && plugins)
     for (const name of readdirSync(join(openCode, "plugins")))
