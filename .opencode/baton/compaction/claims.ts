@@ -91,7 +91,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
   const claim = async (binding: SessionTask, before: ClaimState, options: CallOptions = {}): Promise<ClaimState> => {
     const outcome = await ledger.claimTask(binding.taskID, binding.sessionID, options)
     await report(binding, outcome, before)
-    return outcome
+    // A ledger that does not answer frees no task.
+    return outcome.kind === "unavailable" && before.kind === "held" ? before : outcome
   }
 
   const lose = ({ sessionID, taskID }: SessionTask): ClaimState => {

@@ -142,6 +142,15 @@ describe("another's claim", () => {
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
   })
 
+  test(promised("claim.B2", "refuses them also while the ledger does not answer"), async () => {
+    const { claims, told } = setUp([HELD, DOWN, DOWN, HELD], "exclusive")
+    await claims.toolStarting(first, "read")
+    expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
+    expect(told).toHaveLength(1)
+  })
+
   test(promised("claim.B2", "that took the task from a session refuses it the next change"), async () => {
     const { claims, releaseFromOutside } = setUp([], "exclusive")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
