@@ -100,12 +100,14 @@ export type Core = Instance & {
   /** The state folder; opens it at the first use. */
   readonly state: Lazy<StateFolder>
   readonly services: Lazy<Services>
+  /** Resolves when the directory's instance before this one, in the same process, has ended. */
+  readonly before: Promise<void>
   feature(name: string): Feature
 }
 
 type Served = { readonly log: Log; readonly stop: () => Promise<void>; readonly release: () => void }
 
-const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
+const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): Promise<void> } => {
   const { client, directory, worktree } = input
   const projectRoot = findProjectRoot(directory, worktree)
   // Outside git OpenCode's worktree is the root of the file system.
@@ -206,7 +208,7 @@ const createCore = (input: PluginInput): Core & { end(): Promise<void> } => {
     }
   }
 
-  return { input, projectRoot, root, parents, state, services, feature, end }
+  return { input, projectRoot, root, parents, state, services, before, feature, end }
 }
 
 /** Cores by directory. An entry is valid as long as OpenCode's client is the same object, which is created once per instance. */
@@ -216,9 +218,8 @@ const cores = new Map<string, ReturnType<typeof createCore>>()
 export const openCore = (input: PluginInput): Core => {
   const known = cores.get(input.directory)
   if (known?.input.client === input.client) return known
-  const core = createCore(input)
-  cores.set(input.directory, core)
   // 1.3.2 restarts a directory without telling its plugins.
-  void known?.end()
+  const core = createCore(input, known?.end() ?? Promise.resolve())
+  cores.set(input.directory, core)
   return core
 }

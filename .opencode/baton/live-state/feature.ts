@@ -46,6 +46,8 @@ export const createLiveStateFeature = (
   }
 
   const begin = async (): Promise<void> => {
+    // It may still keep the statefile.
+    await core.before
     const { liveState } = await settingsOrDefaults(projectRoot, log)
     if (!liveState.enabled) return log.debug("live state is switched off")
     const { env } = process

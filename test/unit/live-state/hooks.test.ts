@@ -1,19 +1,29 @@
+import { readFileSync } from "node:fs"
+import { basename, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
 import { expect, test } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLiveStateHooks } from "../../../.opencode/baton/live-state/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { liveFiles, liveFolder } from "../../support/opencode/live-stream.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 
 type Event = Parameters<NonNullable<Hooks["event"]>>[0]
 
-test(promised("soak.B5", "a message alone, as an ended instance may still hear of, begins no live state"), async () => {
-  const directory = temporaryFolder()
-  const client = { app: { log: async () => undefined } }
+/** A new instance of OpenCode, whose client does not answer. */
+const newInstance = (directory: string) => {
+  const silent = () => new Promise(() => {})
+  const client = { app: { log: async () => undefined }, session: { get: silent } }
   const core = openCore({ client, directory, worktree: directory } as unknown as PluginInput)
   const hooks = createLiveStateHooks(core)
-  const receive = (type: string) => hooks.event?.({ event: { type, properties: {} } } as unknown as Event)
+  const receive = async (type: string, properties = {}) =>
+    hooks.event?.({ event: { type, properties } } as unknown as Event)
+  return { core, hooks, receive }
+}
+
+test(promised("soak.B5", "a message alone, as an ended instance may still hear of, begins no live state"), async () => {
+  const { core, hooks, receive } = newInstance(temporaryFolder())
   // The module is loaded, so that the feature would begin within some turns of the event loop.
   await import("../../../.opencode/baton/live-state/feature.ts")
   await receive("message.updated")
@@ -23,3 +33,24 @@ test(promised("soak.B5", "a message alone, as an ended instance may still hear o
   await eventually("the live state", () => core.state.current)
   await hooks.dispose?.()
 })
+
+test(
+  promised("live-state.D2", "a directory that begins anew has one statefile while its last one still ends"),
+  async () => {
+    const directory = temporaryFolder()
+    const read = (name: string) => readFileSync(join(liveFolder(directory), name), "utf8")
+    const begin = async (id: string) => {
+      const instance = newInstance(directory)
+      await instance.receive("session.created", { info: { id } })
+      await instance.receive("session.status", { sessionID: id, status: { type: "busy" } })
+      await eventually("the state", () => liveFiles(directory).find((name) => read(name).includes(id)))
+      return instance
+    }
+    const first = await begin("ses_first")
+    // It waits for the answer of its client, also at its end.
+    await first.receive("session.status", { sessionID: "ses_unknown", status: { type: "busy" } })
+    const { hooks } = await begin("ses_second")
+    expect(liveFiles(directory)).toEqual([`opencode-${basename(directory)}.json`])
+    await hooks.dispose?.()
+  },
+)
