@@ -21,6 +21,15 @@ export const withDeadline = async <T>(work: Promise<T>, deadlineMs: number): Pro
   }
 }
 
+/** Calls `act` after `ms`, unless the returned function is called before. It keeps no process alive. */
+export type StartTimer = (ms: number, act: () => void) => () => void
+
+export const startTimer: StartTimer = (ms, act) => {
+  const timer = setTimeout(act, ms)
+  timer.unref()
+  return () => clearTimeout(timer)
+}
+
 export type Deferred<T> = { readonly promise: Promise<T>; readonly resolve: (value: T) => void }
 
 /** `Promise.withResolvers`, which Node has from 22 on. */

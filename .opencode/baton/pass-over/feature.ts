@@ -6,6 +6,7 @@ import { isMainThread } from "node:worker_threads"
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
+import { type StartTimer, startTimer } from "../host/async.ts"
 import { createChildSessions } from "../host/child-sessions.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createRequests } from "../host/requests.ts"
@@ -38,6 +39,7 @@ export const createPassOverFeature = (
   { input: { client, directory, worktree }, projectRoot, root }: Instance,
   { state, ledger, outbox, tasks, notices }: Services,
   log: Log,
+  setTimer: StartTimer = startTimer,
 ) => {
   const now = () => new Date()
   const userInterface = detectUi({ argv: process.argv, isMainThread })
@@ -76,6 +78,7 @@ export const createPassOverFeature = (
     relativePath: (root) => relative(worktree, root),
     log,
     now,
+    startTimer: setTimer,
   })
 
   const gather = (call: PassCall): Promise<CollectedContext> => {

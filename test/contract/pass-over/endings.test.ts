@@ -274,20 +274,44 @@ test(
   },
 )
 
-test.each<[string, (turn: AgentTurn) => Promise<void>, string]>([
-  ["takes too long", speakOn, "E010"],
+const [ATTEMPT_MS, PASS_MS] = [600_000, 900_000]
+
+/** A clock of a child's work that runs out when a test says so. */
+const createClock = () => {
+  const running = new Map<number, () => void>()
+  return {
+    startTimer: (ms: number, act: () => void) => {
+      running.set(ms, act)
+      return () => void running.delete(ms)
+    },
+    /** Lets the time of this length run out. */
+    runOut: (ms: number): void => running.get(ms)?.(),
+  }
+}
+
+test.each<[string, (turn: AgentTurn, runOut: (ms: number) => void) => Promise<void>, string]>([
+  [
+    "takes too long",
+    (turn, runOut) => {
+      runOut(ATTEMPT_MS)
+      return speakOn(turn)
+    },
+    "E010",
+  ],
   ["crashes", () => Promise.reject(new Error("no model")), "E011"],
 ])(
   promised(["pass-over.E5", "pass-over.E2"], "a subagent that %s is tried again, with fresh files"),
   async (_what, fail, code) => {
     let attempts = 0
+    const { startTimer, runOut } = createClock()
     const passes = openFeaturePasses({
-      defaults: { timeout_ms: 1_000, on_timeout: "stop", max_retries: 2 },
+      defaults: { timeout_ms: ATTEMPT_MS, on_timeout: "stop", max_retries: 2 },
+      startTimer,
       coder: async (turn) => {
         attempts++
         if (attempts > 1) return writing({ "made.txt": "made\n" })(turn)
         await turn.write("half.txt", "half\n")
-        return fail(turn)
+        return fail(turn, runOut)
       },
     })
     const answer = await passes.pass()
@@ -301,10 +325,14 @@ test.each<[string, (turn: AgentTurn) => Promise<void>, string]>([
 test(
   promised("pass-over.E5", "attempts that take too long end with max_time_ms, and what was changed is kept"),
   async () => {
+    let attempts = 0
+    const { startTimer, runOut } = createClock()
     const passes = openFeaturePasses({
-      defaults: { timeout_ms: 1_500, on_timeout: "stop", max_retries: 10, max_time_ms: 2_900 },
+      defaults: { timeout_ms: ATTEMPT_MS, on_timeout: "stop", max_retries: 10, max_time_ms: PASS_MS },
+      startTimer,
       coder: async (turn) => {
         await turn.write("half.txt", "half\n")
+        runOut(++attempts === 1 ? ATTEMPT_MS : PASS_MS)
         await speakOn(turn)
       },
     })

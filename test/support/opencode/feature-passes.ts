@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { onTestFinished, vi } from "vitest"
 import { createServices } from "../../../.opencode/baton/core/services.ts"
+import type { StartTimer } from "../../../.opencode/baton/host/async.ts"
 import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { openState } from "../../../.opencode/baton/host/state.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
@@ -34,6 +35,7 @@ export const openFeaturePasses = ({
   files = { "a.txt": "a\n" },
   faults,
   rules,
+  startTimer,
   ...agents
 }: {
   coder?: FakeAgent
@@ -43,6 +45,8 @@ export const openFeaturePasses = ({
   files?: Files
   faults?: Faults
   rules?: readonly PermissionRule[]
+  /** Of the clocks of a child's work. */
+  startTimer?: StartTimer
 } = {}) => {
   const policy = JSON.stringify({ defaults: { ...QUICK, ...defaults }, subagents })
   const root = createRepository({ ".opencode/pass-over.json": policy, ...files })
@@ -58,7 +62,7 @@ export const openFeaturePasses = ({
     const { input } = opencode
     const state = openState(input.client, root, log)
     const services = createServices({ input, projectRoot: root, state, parents: new Map(), log })
-    const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log)
+    const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log, startTimer)
     opencode.connect(feature)
     onTestFinished(() => feature.stop())
     return feature

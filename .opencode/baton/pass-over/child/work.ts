@@ -1,3 +1,4 @@
+import type { StartTimer } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { describeError, type Log, truncate } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
@@ -34,6 +35,7 @@ type PassWorkDeps = {
   readonly relativePath: (root: string) => string
   readonly log: Log
   readonly now: () => Date
+  readonly startTimer: StartTimer
 }
 
 const TITLE_CHARACTERS = 60
@@ -76,10 +78,9 @@ export const createChildWork = (deps: PassWorkDeps) => {
     const { attemptMs, stopping } = pass
     if (attemptMs === undefined) return runAttempt(pass, stopping.signal)
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), attemptMs)
-    timer.unref()
+    const stopTimer = deps.startTimer(attemptMs, () => late.abort())
     const end = await runAttempt(pass, AbortSignal.any([stopping.signal, late.signal]))
-    clearTimeout(timer)
+    stopTimer()
     const isLate = end.kind === "stopped" && late.signal.aborted && !stopping.signal.aborted
     const error = timeoutError(`It took longer than timeout_ms, ${attemptMs} ms`)
     return isLate ? { kind: "crashed", error } : end
@@ -185,8 +186,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
 
   const work = async (pass: ActivePass): Promise<PassRecord | undefined> => {
     const { policy } = pass.prepared
-    const timer = setTimeout(() => cancelPass(pass, "max_time"), policy.values.max_time_ms)
-    timer.unref()
+    const stopTimer = deps.startTimer(policy.values.max_time_ms, () => cancelPass(pass, "max_time"))
     watchFiles(pass)
     try {
       const { outcome, attempts } = await runWithRetry({
@@ -207,7 +207,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
       await sandboxes.collect(pass.id)
       return undefined
     } finally {
-      clearTimeout(timer)
+      stopTimer()
     }
   }
 
