@@ -124,7 +124,10 @@ test(
   promised("install.E8", "the first start in a project installs what the plugins need, and they serve that very run"),
   async () => {
     const registry = await startPackageRegistry()
-    const task = await openTaskProject(NEWEST, compactsAfterSteps(1))
+    const task: TaskProject = await openTaskProject(
+      NEWEST,
+      afterDelivery(() => task, compactsAfterSteps(1)),
+    )
     const folder = join(task.project.directory, ".opencode")
     // Leaves the files of `scripts/install`, as before OpenCode's first start.
     for (const name of ["node_modules", "package.json", "package-lock.json", ".gitignore"])
