@@ -61,19 +61,23 @@ const stored = (task: Task, isComplete: (all: Learning[]) => boolean, start?: ()
 }
 const one = (status: string) => (all: Learning[]) => all.length === 1 && all[0]?.status === status
 
+/** Log lines of a request without what was learned. */
+const LATE = /goes without learnings|ran out of time|is not confirmed|is unknown/
+
 /**
- * The first request with these words that `act` causes. A hook waits for the learnings for 2.5 seconds: on a busier machine
+ * The first request with these words that `act` causes, with what was learned. A hook waits for the learnings for 2.5 seconds: on a busier machine
  * the request goes without them, the log says so, and `act` is repeated.
  */
 const firstRequest = async (task: Task, act: () => Promise<unknown>, words = ""): Promise<ModelRequest> => {
-  const [before, linesBefore] = [turnsOf(task).length, task.project.batonLog().length]
+  const lateLines = () => task.project.batonLog().filter((line) => LATE.test(line)).length
+  const [before, lateBefore] = [turnsOf(task).length, lateLines()]
   await act()
   const requests = task.model.received("turn").slice(before)
   const request = requests.find(({ conversation }) => conversation.includes(words))
   if (!request) throw new Error(`no request holds '${words}'`)
-  const said = task.project.batonLog().slice(linesBefore)
-  const isLate = said.some((line) => /goes without learnings|ran out of time|is not confirmed|is unknown/.test(line))
-  return isLate && !request.conversation.includes(BLOCK) ? firstRequest(task, act, words) : request
+  if (request.conversation.includes(BLOCK)) return request
+  await eventually("the reason in the log", () => lateLines() > lateBefore || undefined)
+  return firstRequest(task, act, words)
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
