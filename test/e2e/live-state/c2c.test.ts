@@ -162,8 +162,8 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
           (await messagesOf(server, id)).flatMap(({ parts }) =>
             parts.flatMap((part) => (part.type === "tool" ? part.state.status : [])),
           )
-        await eventually("the inbox to be read while the agent waits", async () =>
-          c2c.waiting() === 0 && (await tools())[0] === "running" ? true : undefined,
+        await eventually("an inbox that is read and a writer, while the agent waits", async () =>
+          c2c.waiting() === 0 && c2c.writers().length > 0 && (await tools())[0] === "running" ? true : undefined,
         )
         expect([c2c.sent(), c2c.writers(), await received(server, id)]).toEqual([
           [],
