@@ -1,5 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+// Loaded before the hook that needs them, whose second is not for that.
+import "../../../.opencode/baton/core/services.ts"
+import "../../../.opencode/baton/pass-over/feature.ts"
 import type { Config, Hooks, PluginInput } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
