@@ -5,7 +5,7 @@ import { promised } from "../../requirements.ts"
 import { SEED } from "../../support/effort.ts"
 import type { CompactionFault } from "../../support/faults/fault.ts"
 import { HANGING_LEDGERS, pathWithFakeProg } from "../../support/faults/fault-ledger-table.ts"
-import { findProcessesOf } from "../../support/faults/fault-leftovers.ts"
+import { awaitNoProcesses } from "../../support/faults/fault-leftovers.ts"
 import { readRecords, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { breakClientCall } from "../../support/faults/fault-table.ts"
 import {
@@ -103,9 +103,7 @@ describe.each(CASES)(
 
       const record = "Compaction 1: Some work was done and it went fine."
       expect(await readRecords(task)).toEqual({ ledger: [], outbox: [record] })
-      const noneLeft = async () => (await findProcessesOf(task.project)).length === 0 || undefined
-      await eventually("the end of every process", noneLeft).catch(() => undefined)
-      expect(await findProcessesOf(task.project)).toEqual([])
+      expect(await awaitNoProcesses(task.project, 20_000)).toEqual([])
     })
   },
 )
@@ -191,6 +189,6 @@ describe.each(endsOf(SEED))("OpenCode $version", { timeout: deadline(300_000) },
     expect(followed.size, context).toBeGreaterThanOrEqual(longRuns.length)
     expect(summaries, context).toEqual(expect.arrayContaining([...followed]))
     expect(description, context).toContain(`Handoff after compaction ${records.length} `)
-    expect(await findProcessesOf(task.project)).toEqual([])
+    expect(await awaitNoProcesses(task.project)).toEqual([])
   })
 })
