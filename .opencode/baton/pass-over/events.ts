@@ -177,6 +177,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
       case "deleted":
         cancelBelow(signal.sessionID)
         for (const pass of activePasses.running()) if (pass.childSessionID === signal.sessionID) pass.stopping.abort()
+        activePasses.sessionDeleted(signal.sessionID)
         announcer.forget(signal.sessionID)
         permissions.forget(signal.sessionID)
         return deps.tasks.forget(signal.sessionID)

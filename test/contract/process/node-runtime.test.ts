@@ -83,7 +83,7 @@ test(promised(["compaction.C7", "ledger.D4"], "on Node, too, task and compaction
   for (const part of ["# Write the handoff", `## Task ${taskID}`, "Never touch the lexer."])
     expect(output.prompt).toContain(part)
 
-  const summary = { summary: true, finish: "stop" }
+  const summary = { summary: true, finish: "stop", time: { created: Date.now() } }
   const answer = assistantMessage("A summary.", summary, { id: "msg_3", parentID: "msg_2" })
   const note = await request(userMessage([compactionPart()], "msg_2"), answer)
   expect(note).toContain("(compaction 1 of this session)")

@@ -68,6 +68,17 @@ export const createActivePasses = () => {
   const parents = createLruMap<string>({ limit: MAX_SESSIONS })
   const running = new Set<ActivePass>()
   const bySession = new Map<string, ActivePass>()
+
+  const covering = (sessionID: string): ActivePass | undefined => {
+    const seen = new Set<string>()
+    for (let at: string | undefined = sessionID; at !== undefined && !seen.has(at); at = parents.get(at)) {
+      const pass = bySession.get(at)
+      if (pass) return pass
+      seen.add(at)
+    }
+    return undefined
+  }
+
   return {
     /** A pass begins; it stays until its result is stored. */
     add: (pass: ActivePass): void => void running.add(pass),
@@ -82,20 +93,15 @@ export const createActivePasses = () => {
     attemptEnded: (pass: ActivePass): void => {
       for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, isOver: true })
     },
-    /** Deleting a session does not end its turn: until that ends it may use tools. */
     turnEnded: (sessionID: string): void => void bySession.delete(sessionID),
+    /** Deleting a session does not end its turn: until that ends it may use tools. */
+    sessionDeleted: (sessionID: string): void => {
+      if (!covering(sessionID)) parents.delete(sessionID)
+    },
     /** The pass that a session itself works on. */
     of: (sessionID: string): ActivePass | undefined => bySession.get(sessionID),
     /** The pass that a session, or the nearest one above it, works on. */
-    covering: (sessionID: string): ActivePass | undefined => {
-      const seen = new Set<string>()
-      for (let at: string | undefined = sessionID; at !== undefined && !seen.has(at); at = parents.get(at)) {
-        const pass = bySession.get(at)
-        if (pass) return pass
-        seen.add(at)
-      }
-      return undefined
-    },
+    covering,
     /** Passes made in a session or below it, also those whose child speaks on after its result was collected. */
     below: (sessionID: string): ActivePass[] =>
       [...new Set([...running, ...bySession.values()])].filter(({ prepared }) =>
