@@ -35,7 +35,7 @@ const folded = (path: string): string => path.normalize("NFKC").replaceAll(IGNOR
 /** A pass's copy of the project lies in the state folder; its files are not Baton's. */
 const inProject = (path: string): string => path.replace(/\/\.opencode\/state\/pass-over\/[^/]+\/copy\//, "/")
 
-export const createWriteGuard = ({ input, projectRoot }: Core) => {
+export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
   const below = (folder: string, path: string) => relative(folder, path).split(sep).join("/")
   // OpenCode names files relative to its worktree, which is "/" outside git.
   const worktree = input.worktree
@@ -90,6 +90,8 @@ export const createWriteGuard = ({ input, projectRoot }: Core) => {
       return args.tool_calls
         .map((call) => refusal(String(field(call, "tool")), field(call, "parameters"), paths))
         .find(Boolean)
+    if (tool === "pass_over_apply" && Array.isArray(args.artifacts))
+      return args.artifacts.map((path) => refusalOf(join(root, String(path)), false, paths)).find(Boolean)
     // OpenCode's rules judge the file that a patch moves, not where it goes.
     const targets = new Set(movesTo(args))
     return pathsToWrite(tool, args)

@@ -4,7 +4,7 @@ import { lazy } from "../host/async.ts"
 
 const GATE_DEADLINE_MS = 1_000
 /** The tools that write files they name. OpenCode 1.2.15 asks no plugin about the tools in a batch. */
-const WRITES = /^(?:edit|write|multiedit|patch|apply_patch|batch)$/
+const WRITES = /^(?:edit|write|multiedit|patch|apply_patch|batch|pass_over_apply)$/
 
 /**
  * Keeps OpenCode's editing tools from Baton's own files: by permission rules behind the user's own, and, since "always" in

@@ -157,7 +157,7 @@ describe("the look at a path before a tool runs", () => {
     write(".opencode/state/outbox/1.json")
     write("prompts/worker.md", "# Worker\n<!-- baton:brief -->\n")
     for (const [path, text] of Object.entries(files)) write(path, text)
-    const core = { input: { worktree, directory: project }, projectRoot: project }
+    const core = { input: { worktree, directory: project }, projectRoot: project, root: worktree }
     const guard = createWriteGuard(core as Core)
     const config = { permission } as TestConfig
     guard.protect(config as Parameters<typeof guard.protect>[0])
@@ -257,6 +257,17 @@ describe("the look at a path before a tool runs", () => {
     ])
     expect(afterAnswer("once", "edit", "allow")).toEqual(["none", "none"])
     expect(afterAnswer("always", "bash", "allow")).toEqual(["none", "none"])
+  })
+
+  test(promised("guard.A2", "refuses the same of a pass's files, which are named from the worktree"), () => {
+    const { guard } = open("allow")
+    const apply = (...artifacts: string[]) => guard.refusal("pass_over_apply", { pass_over_id: "pass_1", artifacts })
+    expect(apply(".opencode/opencode.json")).toBeUndefined()
+    expect(apply("src/a.ts", ".opencode/baton/a.ts")).toBeDefined()
+    guard.watch({ type: "permission.asked", properties: { id: "per_1", permission: "edit", patterns: ["src/a.ts"] } })
+    guard.watch({ type: "permission.replied", properties: { requestID: "per_1", reply: "always" } })
+    expect(apply(".opencode/opencode.json")).toContain("OpenCode asks for no edit any more")
+    expect(apply("src/a.ts")).toBeUndefined()
   })
 
   test(
