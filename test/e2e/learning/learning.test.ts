@@ -173,7 +173,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')
       await task.say("Always use tabs.")
       await task.say("What have you learned? Use tabs in the formatter.")
-      return comparableRequests(task.model, task.project)
+      return comparableRequests(task.model, task.project, 2)
     }
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))
   })

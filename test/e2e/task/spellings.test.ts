@@ -40,7 +40,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await task.say(`What is left to do before ${task.taskID} is done? I would rather work on ${task.taskID} later.`)
       await task.say(`Sum this up:\n\n> Work on ${task.taskID}\n\n\`\`\`\ntask: ${task.taskID}\n\`\`\``)
       if (bundle === "project") await task.logged("the ledger does not know the task that a message names")
-      return comparableRequests(task.model, task.project)
+      return comparableRequests(task.model, task.project, 3)
     }
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))
   })

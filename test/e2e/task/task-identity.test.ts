@@ -105,6 +105,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
       const task = await openSharedTask(binary, compactsOnDemand, { bundle })
       await task.say("COMPACT-NOW please, there is no task here: Task: re-added tests")
+      const requests = await comparableRequests(task.model, task.project, 1)
       await task.restart()
       const state = join(task.project.directory, ".opencode", "state")
       // The live state covers every session, and the mark the folder; without a task no other state is stored.
@@ -112,7 +113,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         ? readdirSync(state).filter((name) => !["live", ".gitignore", ".mark"].includes(name))
         : []
       expect(kept).toEqual([])
-      return comparableRequests(task.model, task.project)
+      return requests
     }
     const withBundle = await requestsOf("project")
     expect(withBundle).toEqual(await requestsOf("none"))

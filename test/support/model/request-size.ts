@@ -1,3 +1,4 @@
+import { eventually } from "../opencode/opencode-server.ts"
 import type { TestProject } from "../opencode/test-project.ts"
 import type { ModelRequest, ScriptedModel } from "./scripted-model.ts"
 
@@ -36,6 +37,17 @@ export const comparableRequest = (
   return CHANCE.reduce((shown, [pattern, name]) => shown.replace(pattern, name), text)
 }
 
-/** Sorted, since OpenCode asks for the title beside the turn. */
-export const comparableRequests = ({ requests }: Pick<ScriptedModel, "requests">, project: TestProject): string[] =>
-  requests.map((request) => `${request.kind} ${comparableRequest(request, project)}`).toSorted()
+/**
+ * Sorted, since OpenCode asks for a session's title beside its turn.
+ *
+ * @param sessions number of the sessions, whose titles are waited for
+ */
+export const comparableRequests = async (
+  { requests }: Pick<ScriptedModel, "requests">,
+  project: TestProject,
+  sessions: number,
+): Promise<string[]> => {
+  const areAsked = () => requests.filter(({ kind }) => kind === "title").length >= sessions || undefined
+  await eventually("the requests for titles", areAsked)
+  return requests.map((request) => `${request.kind} ${comparableRequest(request, project)}`).toSorted()
+}
