@@ -48,7 +48,9 @@ const choose = async ({ autoTask, passOver }, isAsking) => {
   const lines = terminal[Symbol.asyncIterator]()
   const ask = async (/** @type {string} */ question) => {
     process.stdout.write(`${question} [Y/n] `)
-    return !/^\s*n/i.test((await lines.next()).value ?? "")
+    const { value, done } = await lines.next()
+    if (done) process.exit(130)
+    return !/^\s*n/i.test(value)
   }
   const chosen = {
     autoTask: autoTask && (await ask("Make the first message of a session its task, if it names none?")),

@@ -77,6 +77,7 @@ describe("looking", () => {
       writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }))
       const evil = 'import { writeFileSync } from "node:fs"\nwriteFileSync(`${import.meta.dirname}/ran`, "")\n'
       writeFileSync(join(project, "evil.ts"), `${evil}export const tool = {}\n`)
+      writeFileSync(join(project, ".opencode/baton.json"), "{}\n")
       const before = snapshotTree(project)
       const options = { cwd: project, env: patient.environment }
       const { exitCode, stdout, stderr } = runScript([join(patient.root, "baton"), "doctor", "--json"], options)
@@ -84,6 +85,10 @@ describe("looking", () => {
       const report = JSON.parse(stdout)
       expect(report.findings.filter(({ status }: { status: string }) => status === "broken")).toEqual([])
       expect({ exitCode, directory: report.directory }).toEqual({ exitCode: 0, directory: project })
+      // The settings say which project the task is for.
+      const ledger = { ...patient.environment, BATON_LEDGER: "embedded" }
+      const added = runScript([join(project, ".opencode/baton/bin/prog"), "add", "A task"], { ...options, env: ledger })
+      expect(added).toMatchObject({ exitCode: 0, stderr: "" })
       expect(snapshotTree(project)).toEqual(before)
     },
   )

@@ -71,6 +71,11 @@ describe("init", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
+  test(promised("package.A3", "changes nothing when its questions are left with Ctrl-D"), () => {
+    expect(onTerminal("\\004", "init")).toContain("[Y/n]")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
   test(promised("package.A3", "takes the answers as options, and leaves settings that are there as they are"), () => {
     checkout.write(SETTINGS, '{ "claims": "off" }\n')
     const before = snapshotTree(checkout.project)
