@@ -169,7 +169,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       leftOut: loaded.leftOut,
       taskID: binding?.taskID,
       firstRequest: facts.firstRequest,
-      laterRequests: facts.laterRequests,
+      laterRequests: newestWithin(facts.laterRequests ?? [], LATER_REQUESTS_CHARACTERS),
       arrivals: [],
     }
     const isKept = await records.write(record)
@@ -288,7 +288,7 @@ export const createHandoffFeature = (
       todos: todos.kind === "ok" ? todos.value : [],
       ...(task ? { task } : {}),
       ...(first === undefined ? {} : { firstRequest: first }),
-      laterRequests: newestWithin(later, LATER_REQUESTS_CHARACTERS),
+      laterRequests: later,
       ...(git ? { git } : {}),
       ...(dirtyFiles === undefined ? {} : { dirtyFiles }),
     }

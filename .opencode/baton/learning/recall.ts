@@ -85,8 +85,9 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
   if (!first) return undefined
   return {
     messageID: first.info.id,
-    text: texts[0] ?? "",
-    isFirst: users.length === messages.length && users.length === 1,
+    text: texts.join("\n"),
+    // A draft may have been stored before the message that began the turn.
+    isFirst: users.length === messages.length,
   }
 }
 

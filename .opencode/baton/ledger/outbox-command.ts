@@ -40,7 +40,9 @@ const parse = (args: readonly string[], here: string): Request => {
     options: { json: { type: "boolean", default: false } },
   })
   const last = positionals.at(-1)
-  const folder = last !== undefined && isFolder(resolve(here, last)) ? resolve(here, last) : undefined
+  // A project may have a folder of that name.
+  const isAction = positionals.length === 1 && (last === "list" || last === "retry")
+  const folder = last !== undefined && !isAction && isFolder(resolve(here, last)) ? resolve(here, last) : undefined
   const root = chooseProject(folder, here)
   const [action = "list", ...names] = folder === undefined ? positionals : positionals.slice(0, -1)
   const common = { root, json: values.json }

@@ -10,7 +10,7 @@ export const STATEFILE_ENDING = ".json"
 /** Exists beside a statefile while its process runs. */
 export const LOCK_ENDING = ".lock"
 /** The newest state of this name whose process ended without a word, in the middle of work. */
-const CRASHED_ENDING = `-crashed${STATEFILE_ENDING}`
+export const CRASHED_ENDING = `-crashed${STATEFILE_ENDING}`
 
 /** The folder of a project's statefiles. */
 export const liveFolder = (projectRoot: string): string => join(projectRoot, ".opencode", "state", "live")

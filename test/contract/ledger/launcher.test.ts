@@ -89,7 +89,8 @@ describe("the launcher", () => {
   })
 
   test(promised("ledger.D4", "bun, else opencode, runs it; without either it says what to install"), async () => {
-    const printed = (name: string) => `#!/bin/sh\necho ${name} BUN_BE_BUN=$BUN_BE_BUN "$1" "$2" "$3" "$4" "$5" "$7" "$8"\n`
+    const printed = (name: string) =>
+      `#!/bin/sh\necho ${name} BUN_BE_BUN=$BUN_BE_BUN "$1" "$2" "$3" "$4" "$5" "$7" "$8"\n`
     const [bun, opencode] = [folderWith("bun", printed("bun")), folderWith("opencode", printed("opencode"))]
     const rest = "BUN_BE_BUN=1 --env-file=/dev/null --config=/dev/null --tsconfig-override=/dev run --no-install -- x\n"
     expect((await launch(["x"], { path: [opencode, bun] })).stdout).toBe(`bun ${rest}`)

@@ -229,7 +229,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
   })
 
   testHere(promised("outbox.A1", "keeps every record when the ledger does not answer, and says so"), () => {
-    const { outbox, show, addTask, park, wait } = setUp()
+    const { project, outbox, show, addTask, park, wait } = setUp()
     const task = addTask("A task")
     const ids = [park(log("one", task)), wait(log("two", task))]
     const without = { BATON_LEDGER: "real", PATH: SYSTEM_PATH }
@@ -239,6 +239,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     const stdout = `${first}  ${reason}\n${second}  ${reason}\n`
     expect(outbox(["retry"], without)).toMatchObject({ status: 1, stdout })
     expect(outbox(["retarget", task], without)).toMatchObject({ status: 1, stderr: `outbox: ${reason}\n` })
+    mkdirSync(join(project, "retry"))
     expect(outbox(["retry"])).toMatchObject({ status: 0 })
     expect(show(task).messages).toEqual(["one", "two"])
   })

@@ -13,7 +13,12 @@ import { BINDING } from "../../support/task-binding.ts"
 
 const setUp = (
   userInterface: Interface,
-  { tui = {}, hasTask = true, isKept = true }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean } = {},
+  {
+    tui = {},
+    hasTask = true,
+    isKept = true,
+    laterRequests = [],
+  }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean; laterRequests?: readonly string[] } = {},
 ) => {
   const [done, released] = [[] as string[], [] as string[]]
   const does = async (what: string): Promise<Result<true>> => {
@@ -30,6 +35,7 @@ const setUp = (
       activity: EMPTY_ACTIVITY,
       todos: [{ content: "Write the test", status: "pending" }],
       firstRequest: "Please do it.\nTask: ts-ffffff",
+      laterRequests,
       git: { branch: "main", head: "0123456789abcdef" },
       dirtyFiles: ["src/a.ts"],
     }),
@@ -65,6 +71,14 @@ const setUp = (
 }
 
 describe("handoff_session", () => {
+  test(promised("handoff.F1", "says how many of the user's messages are left out, and keeps the others"), async () => {
+    const laterRequests = ["a", "b", "c"].map((letter) => letter.repeat(3_000))
+    const { handOver, written } = setUp("run", { laterRequests })
+    await handOver()
+    expect(written[0]?.draft).toContain("(2 older ones left out; read_session has them)")
+    expect(written[0]?.laterRequests).toEqual(laterRequests.slice(2))
+  })
+
   test(promised(["claim.B2", "handoff.B1"], "gives the claim up, and hands over without a task"), async () => {
     for (const hasTask of [true, false]) {
       const { handOver, released, written } = setUp("run", { hasTask })

@@ -171,6 +171,11 @@ describe("the request", () => {
     expect(begun).not.toContain(own.sentence)
   })
 
+  test(promised("learning.C1", "that follows a stored draft is a session's first, too"), async () => {
+    const [draft, said] = await open().request(user("msg_1", "A draft"), user("msg_2", "Fix the parser"))
+    expect([draft?.includes("use tabs in the parser"), said]).toEqual([true, "Fix the parser"])
+  })
+
   test(promised("learning.C1", "of a child session or one that had begun before stays as it is"), async () => {
     expect(await open({ isRoot: false }).request(user("msg_1", "Fix the parser"))).toEqual(["Fix the parser"])
     const messages = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "Go on")]

@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
+import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
 import { MAX_EVENTS } from "../../../.opencode/baton/live-state/observe/history.ts"
 import { createObserver } from "../../../.opencode/baton/live-state/observe/observer.ts"
 import { listStates, pruneStates } from "../../../.opencode/baton/live-state/observe/state-files.ts"
@@ -47,6 +48,18 @@ describe("the statefiles of a folder", () => {
   })
 })
 
+test(promised("live-state.B3", "an agent's process that ended is not alive because another has its id"), async () => {
+  const folder = liveFolder(temporaryFolder())
+  for (const name of ["before-crashed", "before", "now"]) write(folder, name, process.pid)
+  const held = await createFileLock({ path: join(folder, "now.lock") }).tryAcquire()
+  onTestFinished(() => held?.release())
+  // Its process began at another time.
+  const lock = readFileSync(join(folder, "now.lock"), "utf8")
+  writeFileSync(join(folder, "before.lock"), lock.replace(/\n[^\n]*\n$/, "\n1\n"))
+  const alive = (await listStates(folder, () => {})).filter((found) => found.alive)
+  expect(names(alive)).toEqual(["now.json"])
+})
+
 describe("an observer", () => {
   const observe = (...roots: string[]) => {
     const problems: string[] = []
@@ -76,9 +89,12 @@ describe("an observer", () => {
     const [broken, sound] = [join(parent, "broken"), join(parent, "sound")]
     mkdirSync(join(liveFolder(broken), "x.json"))
     write(liveFolder(sound), "one")
+    symlinkSync("loop.json", join(liveFolder(sound), "loop.json"))
     const { look, problems } = observe(broken, sound)
     expect((await look()).map(({ view }) => view.name)).toEqual(["one"])
-    expect(problems).toEqual([expect.stringContaining("x.json")])
+    expect(problems.toSorted()).toEqual(
+      ["broken/.*x", "sound/.*loop"].map((path) => expect.stringMatching(`${path}\\.json`)),
+    )
   })
 
   test(promised("live-state.C2", "keeps what it saw of an agent, and the agent if nothing is new"), async () => {

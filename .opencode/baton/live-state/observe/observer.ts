@@ -154,7 +154,7 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
     }
   }
 
-  const readEntry = async (name: string): Promise<[string, Entry] | undefined> => {
+  const lookAt = async (name: string): Promise<[string, Entry] | undefined> => {
     const stamp = await stampOf(join(folder, name))
     if (stamp === undefined) return undefined
     const before = entries.get(name)
@@ -164,6 +164,12 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
       before.found = { ...found, alive: false }
     return [name, before]
   }
+
+  const readEntry = (name: string): Promise<[string, Entry] | undefined> =>
+    lookAt(name).catch((error: unknown) => {
+      report(`${join(folder, name)}: ${describeError(error)}`)
+      return undefined
+    })
 
   const toAgent = (name: string, entry: Entry, wasFound: FoundState | undefined): ObservedAgent | undefined => {
     const { found, agent, sample, news } = entry

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { createFileLock } from "../../host/file-lock.ts"
@@ -5,7 +6,7 @@ import { describeError, isNotFound } from "../../host/log.ts"
 import { isAlive } from "../../host/process.ts"
 import { readOwnText } from "../../host/untrusted.ts"
 import { isObject } from "../protocol.ts"
-import { LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
+import { CRASHED_ENDING, LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
 
 export type FoundState = {
   readonly file: string
@@ -22,9 +23,12 @@ export type ReportUnreadable = (problem: string) => void
 const lockOf = (folder: string, file: string): string =>
   join(folder, `${file.slice(0, -STATEFILE_ENDING.length)}${LOCK_ENDING}`)
 
-/** A pid means nothing inside another container; there a held lock still shows that the writer runs. */
-export const isAgentAlive = async (folder: string, file: string, pid: unknown): Promise<boolean> =>
-  (typeof pid === "number" && isAlive(pid)) || createFileLock({ path: lockOf(folder, file) }).isTaken()
+/** A pid alone means nothing in another container, or once it is in use again: where there is a lock, it decides. */
+export const isAgentAlive = async (folder: string, file: string, pid: unknown): Promise<boolean> => {
+  const path = lockOf(folder, file)
+  if (existsSync(path)) return createFileLock({ path }).isTaken()
+  return !file.endsWith(CRASHED_ENDING) && typeof pid === "number" && isAlive(pid)
+}
 
 /**
  * Reads one statefile; undefined when it is gone, incomplete, not a statefile, or cannot be read. Only the last is reported, so
