@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { BOTH_ENDS, BRIEF, endsOf, openSharedTask, openTaskProject, TASK, testsOnce } from "../../support/index.ts"
@@ -66,6 +68,8 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
     expect(turnsOf(task)[0]).toContain(TASK.specification)
     await task.run(`now continue with ${other}`, { args: ["--continue"] })
     expect(turnsOf(task)[1]).toContain("Tabs count as eight columns.")
-    expect(task.project.batonLog().join("\n")).toContain("session changed its task")
+    const bindings = join(task.project.directory, ".opencode/state/tasks")
+    const stored = readdirSync(bindings).map((name) => JSON.parse(readFileSync(join(bindings, name), "utf8")).taskID)
+    expect(stored).toEqual([other])
   })
 })
