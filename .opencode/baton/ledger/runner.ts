@@ -1,7 +1,7 @@
 import { statSync } from "node:fs"
 import { type FileHandle, open, readFile } from "node:fs/promises"
 import { homedir } from "node:os"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { type Argv, findExecutables, type ProcessOutcome, type RunProcess } from "../host/process.ts"
@@ -118,8 +118,8 @@ const embeddedLedger = ({
     return { kind: "embedded", path: launcher, command: [launcher], env: { ...env, BATON_LEDGER: "embedded" } }
   }
   // The project's own .env, bunfig.toml and tsconfig.json (which may name code) must not affect the ledger; a folder is none.
-  const nowhere = runtime.platform === "win32" ? "NUL" : "/dev/null"
-  const settings = ["--no-env-file", `--config=${nowhere}`, `--tsconfig-override=${dirname(main)}`]
+  const [nowhere, folder] = runtime.platform === "win32" ? ["NUL", "C:\\Windows"] : ["/dev/null", "/dev"]
+  const settings = ["--no-env-file", `--config=${nowhere}`, `--tsconfig-override=${folder}`]
   const command: Argv = [runtime.execPath, ...settings, "run", "--no-install", main]
   return { kind: "embedded", path: main, command, env: { ...env, BUN_BE_BUN: "1" } }
 }

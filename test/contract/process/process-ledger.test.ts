@@ -30,7 +30,12 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     if (isReal) symlinkSync(program.command, join(programs, "prog"))
     const plain = createProcessRunner({ shell: undefined })
     const env = { HOME: home, PROG_DB: databaseOf(home) }
-    const run: RunProcess = (argv, options) => plain(argv, { ...options, env: { ...options.env, ...env } })
+    const complaints: string[] = []
+    const run: RunProcess = async (argv, options) => {
+      const outcome = await plain(argv, { ...options, env: { ...options.env, ...env } })
+      if (outcome.kind === "exited") complaints.push(outcome.stderr)
+      return outcome
+    }
     const state = createStateFolder(home)
     const log = createRecordedLog()
     const chosen = { PATH: programs, BATON_LEDGER: isReal ? "real" : "embedded" }
@@ -39,11 +44,11 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     const prog = createLedgerDriver(runProgram(program, { home }))
     await prog.ok("init")
     const id = await prog.task("Title", "--desc", "Build it.")
-    return { ledger, id, database: env.PROG_DB }
+    return { ledger, id, database: env.PROG_DB, complaints }
   }
 
   test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
-    const { ledger, id } = await setUp()
+    const { ledger, id, complaints } = await setUp()
     const quoted = `it's "quoted" \\" \`id\` $(id) $HOME`
     const flags = ["--help", "--", "-p", ""]
     const messages = [quoted, ...flags, "one\ntwo\r\n\n  three  ", "🎉 日本語 <&>\u2028", "x".repeat(120_000)]
@@ -54,6 +59,7 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
     expect(read).toMatchObject({ kind: "found", task: { id, title: "Title", project: "demo", description } })
     expect(read.kind === "found" && read.task.logs.map(({ message }) => message)).toEqual(messages)
+    expect(complaints.join("")).toBe("")
   })
 
   test(promised("task.C2", "says what is unknown, and that a database is missing until it is back"), async () => {
