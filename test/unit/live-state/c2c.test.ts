@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { beforeEach, describe, expect, test, vi } from "vitest"
 import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
@@ -144,6 +145,42 @@ describe("the inbox", () => {
     rmSync(dirname(path))
     await inbox.receive([message("two")])
     expect([said(), spooled()]).toEqual([["one"], ["one", "two"]])
+  })
+
+  const keptOf = JSON.stringify([message("kept")])
+  test.each([
+    "",
+    keptOf.slice(0, -9),
+    keptOf.replace("ada", "ada\\"),
+    '{"messages":[]}',
+    '[{"from_alias":"ada"}]',
+    "null",
+  ])(promised("live-state.E1", "puts a file aside that holds %j, names it once, and goes on"), async (text) => {
+    const { inbox, path, said, spooled, log } = setUp()
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+    await inbox.receive([])
+    await inbox.receive([message("one")])
+    expect([said(), spooled()]).toEqual([["one"], ["one"]])
+    const warnings = log.lines.filter(({ level }) => level !== "info")
+    expect(warnings).toHaveLength(1)
+    const kept = readdirSync(dirname(path)).filter((name) => name.endsWith(".unusable"))
+    expect(JSON.stringify(warnings)).toContain(kept[0])
+    expect(kept.map((name) => readFileSync(join(dirname(path), name), "utf8"))).toEqual([text])
+  })
+
+  test(promised("live-state.E1", "puts a link, a folder and a pipe in its file's place aside, too"), async () => {
+    const { inbox, path, said, opencode, stored } = setUp()
+    mkdirSync(dirname(path), { recursive: true })
+    for (const make of [() => symlinkSync(path, path), () => mkdirSync(path), () => execFileSync("mkfifo", [path])]) {
+      make()
+      opencode.time += 10_000
+      await inbox.receive([message("one")])
+      expect(said()).toEqual(["one"])
+      stored.length = 0
+      rmSync(path)
+    }
+    expect(readdirSync(dirname(path)).filter((name) => name.endsWith(".unusable"))).toHaveLength(3)
   })
 })
 

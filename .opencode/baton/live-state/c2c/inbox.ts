@@ -1,9 +1,10 @@
+import { rename } from "node:fs/promises"
 import { acquireWithin, createFileLock, type HeldLock } from "../../host/file-lock.ts"
 import { describeError, isNotFound, type Log } from "../../host/log.ts"
 import { isRecord } from "../../host/schema.ts"
 import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
-import { readOwnText } from "../../host/untrusted.ts"
+import { RefusedFile, readOwnText } from "../../host/untrusted.ts"
 import { statefileName } from "../statefile.ts"
 
 /** One message of c2c's broker. */
@@ -59,14 +60,24 @@ export const createInbox = (deps: InboxDeps): Inbox => {
   /** Messages that are not on disk yet. */
   let unsaved: readonly C2cMessage[] = []
 
-  const read = async (): Promise<readonly Spooled[]> => {
+  /** Undefined if there is something else in its place. */
+  const read = async (): Promise<readonly Spooled[] | undefined> => {
     try {
       const stored: unknown = JSON.parse(await readOwnText(path))
-      return Array.isArray(stored) ? stored.filter(isMessage) : []
+      return Array.isArray(stored) && stored.every(isMessage) ? stored : undefined
     } catch (error) {
       if (isNotFound(error)) return []
+      if (error instanceof SyntaxError || error instanceof RefusedFile) return undefined
       throw error
     }
+  }
+
+  /** For the holder of the lock. @returns the messages that are left */
+  const putAside = async (): Promise<readonly []> => {
+    const kept = `${path}.${now()}.unusable`
+    await rename(path, kept)
+    log.warn("a file that is no list of c2c's messages is put aside", { path: kept })
+    return []
   }
 
   const save = (next: readonly Spooled[]): Promise<void> => replaceFile(path, `${JSON.stringify(next)}\n`)
@@ -111,11 +122,11 @@ export const createInbox = (deps: InboxDeps): Inbox => {
       unsaved = [...unsaved, ...messages]
       let held: HeldLock | undefined
       try {
-        if (unsaved.length === 0 && (await read()).length === 0) return
+        if (unsaved.length === 0 && (await read())?.length === 0) return
         await state.prepare("c2c")
         held = await acquireWithin(lock, LOCK_DEADLINE_MS)
         if (!held) return log.warn("c2c's messages wait: another process holds their file", { path })
-        const waiting = [...(await read()), ...unsaved]
+        const waiting = [...((await read()) ?? (await putAside())), ...unsaved]
         if (unsaved.length > 0) await save(waiting)
         unsaved = []
         await deliver(waiting)
