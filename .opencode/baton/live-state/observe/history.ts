@@ -1,5 +1,6 @@
+import { text } from "../../host/schema.ts"
 import type { FoundState } from "./state-files.ts"
-import { type AgentView, at, count, isOver, type Status, text } from "./view.ts"
+import { type AgentView, count, isOver, type Status } from "./view.ts"
 
 /** One thing that was seen of an agent. Times are milliseconds since the epoch. */
 export type HistoryEvent = {
@@ -66,7 +67,7 @@ export const toSample = ({ state }: FoundState, { doing, since, session, ...view
   at: Date.parse(view.updatedAt) || 0,
   doing,
   ...(since === undefined || isOver({ doing }) ? {} : { since: Date.parse(since) || 0 }),
-  identity: [count(at(state, "opencode_pid")), text(state.plugin_started_at), session].join(" "),
+  identity: [count(state.opencode_pid), text(state.plugin_started_at), session].join(" "),
   turns: view.turns,
   compactions: view.compactions,
   handoffs: view.handoffs,

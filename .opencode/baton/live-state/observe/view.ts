@@ -1,6 +1,7 @@
 import { localMinute } from "../../host/cli.ts"
 import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
+import { field, text } from "../../host/schema.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import { parseHandoffTitle, parseNextStep, splitHandoffs } from "../../ledger/description.ts"
@@ -108,10 +109,6 @@ export type AgentView = {
   readonly updatedAt: string
 }
 
-export const at = (value: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>((found, key) => (isObject(found) ? found[key] : undefined), value)
-export const text = (value: unknown): string | undefined =>
-  typeof value === "string" && value !== "" ? value : undefined
 export const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
 /** Its process has ended. */
@@ -122,20 +119,20 @@ export const isWaiting = ({ doing: { kind } }: AgentView): boolean => kind === "
 
 const doingOf = ({ state, alive }: FoundState): Status => {
   if (!alive) return { kind: isCutOff(state) ? "crashed" : "gone" }
-  if (at(state, "tui_focus", "ty") === "permission") {
-    const words = [at(state, "tui_focus", "details", "title"), at(state, "extensions", "permission_subject")]
+  if (field(state, "tui_focus", "ty") === "permission") {
+    const words = [field(state, "tui_focus", "details", "title"), field(state, "extensions", "permission_subject")]
     return { kind: "permission", text: words.flatMap((word) => text(word) ?? []).join(": ") }
   }
-  const question = text(at(state, "pendingQuestion", "text")) ?? text(at(state, "pendingQuestion", "header"))
-  if (isObject(at(state, "pendingQuestion"))) return { kind: "question", text: question ?? "" }
-  const isIdle = at(state, "agent", "is_idle")
+  const question = text(field(state, "pendingQuestion", "text")) ?? text(field(state, "pendingQuestion", "header"))
+  if (isObject(field(state, "pendingQuestion"))) return { kind: "question", text: question ?? "" }
+  const isIdle = field(state, "agent", "is_idle")
   return { kind: isIdle === true ? "idle" : isIdle === false ? "busy" : "started" }
 }
 
 /** Returns the task in a state; undefined in strict mode and for a session without one. */
 export const taskOf = ({ state }: FoundState): { id: string; role: string } | undefined => {
-  const id = text(at(state, "extensions", "task", "id"))
-  return id === undefined ? undefined : { id, role: text(at(state, "extensions", "task", "role")) ?? "" }
+  const id = text(field(state, "extensions", "task", "id"))
+  return id === undefined ? undefined : { id, role: text(field(state, "extensions", "task", "role")) ?? "" }
 }
 
 /** The step that begins a status, for a statefile without extensions. */
@@ -147,17 +144,17 @@ const BEGINNINGS: Readonly<Record<string, string>> = {
 
 const sinceOf = ({ state, ts }: FoundState, { kind }: Status): string | undefined => {
   if (kind === "gone" || kind === "crashed") return ts
-  const step = text(at(state, "agent", "last_step", "event_type"))
+  const step = text(field(state, "agent", "last_step", "event_type"))
   const began =
-    step !== undefined && BEGINNINGS[step] === kind ? text(at(state, "agent", "last_step", "at")) : undefined
-  return text(at(state, "extensions", "status_since")) ?? began
+    step !== undefined && BEGINNINGS[step] === kind ? text(field(state, "agent", "last_step", "at")) : undefined
+  return text(field(state, "extensions", "status_since")) ?? began
 }
 
 const waitsOf = ({ state, alive }: FoundState): Wait[] => {
-  const permission = at(state, "tui_focus", "ty") === "permission" ? at(state, "tui_focus", "details") : undefined
+  const permission = field(state, "tui_focus", "ty") === "permission" ? field(state, "tui_focus", "details") : undefined
   const question = state.pendingQuestion
-  const part = (value: unknown, key: string): string => text(at(value, key)) ?? ""
-  const options = at(question, "options")
+  const part = (value: unknown, key: string): string => text(field(value, key)) ?? ""
+  const options = field(question, "options")
   const waits: Wait[] = []
   if (permission !== undefined)
     waits.push({
@@ -180,12 +177,12 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
   const { state } = found
   const task = taskOf(found)
   const session = text(state.root_opencode_session_id)
-  const title = text(at(state, "extensions", "title"))
-  const turns = at(state, "extensions", "turns") ?? at(state, "agent", "turn_count")
+  const title = text(field(state, "extensions", "title"))
+  const turns = field(state, "extensions", "turns") ?? field(state, "agent", "turn_count")
   const doing = doingOf(found)
   const since = sinceOf(found, doing)
-  const tokens = at(state, "extensions", "context_tokens")
-  const [provider, model] = [text(at(state, "agent", "provider_id")), text(at(state, "agent", "model_id"))]
+  const tokens = field(state, "extensions", "context_tokens")
+  const [provider, model] = [text(field(state, "agent", "provider_id")), text(field(state, "agent", "model_id"))]
   return {
     project,
     name: text(state.c2c_alias) ?? String(state.c2c_session_id),
@@ -198,8 +195,8 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
     ...(since === undefined ? {} : { since }),
     waits: waitsOf(found),
     turns: count(turns),
-    compactions: count(at(state, "extensions", "compactions")),
-    handoffs: count(at(state, "extensions", "handoffs")),
+    compactions: count(field(state, "extensions", "compactions")),
+    handoffs: count(field(state, "extensions", "handoffs")),
     ...(typeof tokens === "number" ? { contextTokens: tokens } : {}),
     ...(model === undefined ? {} : { model: provider === undefined ? model : `${provider}/${model}` }),
     updatedAt: found.ts,
