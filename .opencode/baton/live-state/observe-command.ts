@@ -5,7 +5,7 @@
 import { parseArgs } from "node:util"
 import { chooseProject, complain, printJSON, runCommand } from "../host/cli.ts"
 import { createObserver } from "./observe/observer.ts"
-import { createPaint, DEFAULT_WIDTH, renderObservation, watchInTerminal } from "./observe/terminal.ts"
+import { DEFAULT_WIDTH, plain, renderObservation, watchInTerminal } from "./observe/terminal.ts"
 
 const MAX_PORT = 65_535
 
@@ -62,7 +62,7 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
   if (json) printJSON(await lookOnce())
   else if (process.stdout.isTTY && process.stdin.isTTY) await watchInTerminal(look)
   else {
-    const view = { now: new Date(), width: Number(process.env.COLUMNS) || DEFAULT_WIDTH, paint: createPaint(false) }
+    const view = { now: new Date(), width: Number(process.env.COLUMNS) || DEFAULT_WIDTH, paint: plain }
     process.stdout.write(renderObservation(await lookOnce(), view))
   }
   observer.close()

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest"
-import { type Paint, renderAge, renderObservation } from "../../../.opencode/baton/live-state/observe/terminal.ts"
+import { plain, renderAge, renderObservation } from "../../../.opencode/baton/live-state/observe/terminal.ts"
 import { type AgentView, renderHandoff, toAgentView } from "../../../.opencode/baton/live-state/observe/view.ts"
 import { promised } from "../../requirements.ts"
 
-const same = (text: string): string => text
-const PAINT: Paint = { bold: same, dim: same, red: same, green: same, yellow: same, cyan: same }
 const NOW = new Date("2026-01-01T01:00:00.000Z")
 
 const found = (state: Record<string, unknown> = {}, alive = true) => ({
@@ -43,7 +41,7 @@ const NEWS = {
 }
 const view = (state?: Record<string, unknown>, alive?: boolean): AgentView =>
   toAgentView("my-project", found(state, alive), NEWS)
-const render = (views: AgentView[], width = 100): string => renderObservation(views, { now: NOW, width, paint: PAINT })
+const render = (views: AgentView[], width = 100): string => renderObservation(views, { now: NOW, width, paint: plain })
 
 const HEADING = "# Handoff after compaction 2 (session ses_1, summary msg_1, 2026-01-01T00:00:00.000Z)"
 const PROGRESS = "# Work in progress (session ses_1, 2026-01-01T00:00:00.000Z)"

@@ -2,7 +2,8 @@ import { styleText } from "node:util"
 import { printableLine } from "../../host/cli.ts"
 import { type AgentView, isWaiting, STATUS_LABELS, type Status, type Wait } from "./view.ts"
 
-export type Paint = Record<"bold" | "dim" | "red" | "green" | "yellow" | "cyan", (text: string) => string>
+type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
+export type Paint = (style: Style, text: string) => string
 
 const SECONDS = 1_000
 const MINUTES = 60 * SECONDS
@@ -40,7 +41,7 @@ export const renderAge = (since: string, now: Date): string => {
   return ms < HOURS ? `${Math.floor(ms / MINUTES)} min` : `${Math.floor(ms / HOURS)} h`
 }
 
-const MARKS: Record<Status["kind"], { mark: string; colour: keyof Paint }> = {
+const MARKS: Record<Status["kind"], { mark: string; colour: Style }> = {
   gone: { mark: "·", colour: "dim" },
   crashed: { mark: "✗", colour: "red" },
   idle: { mark: "○", colour: "cyan" },
@@ -77,11 +78,11 @@ const renderAgent = (view: AgentView, { now, width, paint }: Drawing, withProjec
   const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${printableLine(view.news.handoff)}`]
   const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${printableLine(message)}`)
   return [
-    paint[colour](cut(`${mark} ${labelOf(view, withProject)}  ${STATUS_LABELS[view.doing.kind]}${since}`, width)),
+    paint(colour, cut(`${mark} ${labelOf(view, withProject)}  ${STATUS_LABELS[view.doing.kind]}${since}`, width)),
     ...view.waits.flatMap((wait) => wrap(describeWait(wait), width - 4)).map((line) => `    ${line}`),
     cut(`    ${task}${title}`, width),
-    paint.dim(cut(`    ${facts}`, width)),
-    ...[...claim, ...handoff, ...log].map((line) => paint.dim(cut(line, width))),
+    paint("dim", cut(`    ${facts}`, width)),
+    ...[...claim, ...handoff, ...log].map((line) => paint("dim", cut(line, width))),
   ]
 }
 
@@ -95,7 +96,7 @@ export const renderObservation = (views: readonly AgentView[], drawing: Drawing)
   const inOrder = views.toSorted((a, b) => rank(a) - rank(b))
   const groupOf = (view: AgentView): string | undefined => (isWaiting(view) ? undefined : view.project)
   const blocks = [...new Set(inOrder.map(groupOf))].flatMap((group) => [
-    paint.bold(cut(group === undefined ? WAITING : printableLine(group), width)),
+    paint("bold", cut(group === undefined ? WAITING : printableLine(group), width)),
     ...inOrder
       .filter((view) => groupOf(view) === group)
       .flatMap((view) => renderAgent(view, drawing, group === undefined)),
@@ -110,24 +111,13 @@ const ENTER_SCREEN = "\u001b[?1049h\u001b[?25l"
 const LEAVE_SCREEN = "\u001b[?25h\u001b[?1049l"
 const HOME_AND_CLEAR = "\u001b[H\u001b[2J"
 
-const style =
-  (name: "bold" | "dim" | "red" | "green" | "yellow" | "cyan", colour: boolean) =>
-  (text: string): string =>
-    colour ? styleText(name, text, { validateStream: false }) : text
-
-export const createPaint = (colour: boolean): Paint => ({
-  bold: style("bold", colour),
-  dim: style("dim", colour),
-  red: style("red", colour),
-  green: style("green", colour),
-  yellow: style("yellow", colour),
-  cyan: style("cyan", colour),
-})
+const inColour: Paint = (style, text) => styleText(style, text, { validateStream: false })
+export const plain: Paint = (_style, text) => text
 
 /** Draws until q, Ctrl-C or the end of the terminal. */
 export const watchInTerminal = async (observe: () => Promise<AgentView[]>): Promise<void> => {
   const { stdin, stdout } = process
-  const paint = createPaint(!process.env.NO_COLOR)
+  const paint = process.env.NO_COLOR ? plain : inColour
   let isOver = false
   let wake = (): void => {}
   const finish = (): void => {
@@ -150,7 +140,7 @@ export const watchInTerminal = async (observe: () => Promise<AgentView[]>): Prom
         paint,
       })
       const lines = text.split("\n").slice(0, Math.max((stdout.rows ?? 40) - 2, 1))
-      stdout.write(`${HOME_AND_CLEAR}${lines.join("\r\n")}\r\n${paint.dim("q ends")}`)
+      stdout.write(`${HOME_AND_CLEAR}${lines.join("\r\n")}\r\n${paint("dim", "q ends")}`)
       await new Promise<void>((resolve) => {
         wake = resolve
         setTimeout(resolve, REDRAW_MS)
