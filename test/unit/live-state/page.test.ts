@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest"
 import type { HistoryEvent } from "../../../.opencode/baton/live-state/observe/history.ts"
-import { STATUS_LABELS } from "../../../.opencode/baton/live-state/observe/view.ts"
 import type { PageAgent } from "../../../.opencode/baton/live-state/web/live.ts"
 import {
   axisMinutes,
@@ -13,7 +12,6 @@ import {
   duration,
   eventText,
   factTexts,
-  STATUS,
   searchText,
   statusText,
   titleText,
@@ -134,10 +132,6 @@ describe("the page's words", () => {
     [47 * 3_600_000, "47 h"],
     [72 * 3_600_000, "3 d"],
   ])(promised("live-state.C2", "%d ms are %s"), (ms, words) => expect(duration(ms)).toBe(words))
-
-  test(promised("live-state.C2", "are those of the terminal's view"), () => {
-    expect(Object.fromEntries(Object.entries(STATUS).map(([kind, { word }]) => [kind, word]))).toEqual(STATUS_LABELS)
-  })
 
   test(promised("live-state.C2", "say what an agent does and for how long, if that is known"), () => {
     const since = new Date(0).toISOString()

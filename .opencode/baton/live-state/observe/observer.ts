@@ -3,17 +3,10 @@ import { homedir } from "node:os"
 import { basename, join } from "node:path"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { liveFolder, STATEFILE_ENDING } from "../statefile.ts"
+import { isOver } from "../web/page/words.js"
 import { eventsBetween, type HistoryEvent, isStatus, MAX_EVENTS, type Sample, toSample } from "./history.ts"
 import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "./state-files.ts"
-import {
-  type AgentView,
-  createTaskReader,
-  isOver,
-  type TaskReading,
-  type TaskSummary,
-  taskOf,
-  toAgentView,
-} from "./view.ts"
+import { type AgentView, createTaskReader, type TaskReading, type TaskSummary, taskOf, toAgentView } from "./view.ts"
 
 /** One agent; the same object as long as nothing is new. */
 export type ObservedAgent = {

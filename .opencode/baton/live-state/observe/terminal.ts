@@ -1,13 +1,11 @@
 import { styleText } from "node:util"
 import { printableLine } from "../../host/cli.ts"
-import { type AgentView, isWaiting, STATUS_LABELS, type Status, type Wait } from "./view.ts"
+import { duration, factTexts, isWaiting, STATUS } from "../web/page/words.js"
+import type { AgentView, Status, Wait } from "./view.ts"
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
 export type Paint = (style: Style, text: string) => string
 
-const SECONDS = 1_000
-const MINUTES = 60 * SECONDS
-const HOURS = 60 * MINUTES
 const SHOWN_LOG_LINES = 3
 const WAITING = "Waiting for you"
 
@@ -33,14 +31,6 @@ const describeWait = (wait: Wait): string =>
     ? [wait.title, wait.subject].filter((part) => part !== "").join(": ")
     : [wait.header, wait.text, wait.options.join(" / ")].filter((part) => part !== "").join(" — ")
 
-/** Renders how long ago a time was: "5 s", "12 min", "3 h". */
-export const renderAge = (since: string, now: Date): string => {
-  const ms = Math.max(0, now.getTime() - Date.parse(since))
-  if (Number.isNaN(ms)) return "?"
-  if (ms < MINUTES) return `${Math.floor(ms / SECONDS)} s`
-  return ms < HOURS ? `${Math.floor(ms / MINUTES)} min` : `${Math.floor(ms / HOURS)} h`
-}
-
 const MARKS: Record<Status["kind"], { mark: string; colour: Style }> = {
   gone: { mark: "·", colour: "dim" },
   crashed: { mark: "✗", colour: "red" },
@@ -51,9 +41,6 @@ const MARKS: Record<Status["kind"], { mark: string; colour: Style }> = {
   question: { mark: "?", colour: "yellow" },
 }
 
-const counted = (count: number, one: string, several: string): string[] =>
-  count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
-
 /** The session's title, or the agent's name; with the project where the heading does not say it. */
 const labelOf = ({ title, name, project }: AgentView, withProject: boolean): string =>
   printableLine([...(withProject ? [project] : []), title ?? name].join(" · "))
@@ -62,23 +49,20 @@ type Drawing = { readonly now: Date; readonly width: number; readonly paint: Pai
 
 const renderAgent = (view: AgentView, { now, width, paint }: Drawing, withProject: boolean): string[] => {
   const { mark, colour } = MARKS[view.doing.kind]
-  const since = view.since === undefined ? "" : `, ${renderAge(view.since, now)}`
+  const since = view.since === undefined ? "" : `, ${duration(now.getTime() - Date.parse(view.since))}`
   const task = view.task ? `${view.task.id} (${printableLine(view.task.role)})` : "no task"
   const title = view.news ? ` ${printableLine(view.news.title)} [${printableLine(view.news.status)}]` : ""
   const facts = [
     ...(view.title === undefined ? [] : [printableLine(view.name)]),
     printableLine(view.session ?? "no session"),
     ...(view.model === undefined ? [] : [printableLine(view.model)]),
-    ...counted(view.turns, "turn", "turns"),
-    ...counted(view.compactions, "compaction", "compactions"),
-    ...counted(view.handoffs, "handoff", "handoffs"),
-    ...(view.contextTokens === undefined ? [] : [`${view.contextTokens.toLocaleString("en")} tokens`]),
+    ...factTexts(view),
   ].join(" · ")
   const claim = view.news?.claim === undefined ? [] : [`    claimed by ${printableLine(view.news.claim)}`]
   const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${printableLine(view.news.handoff)}`]
   const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${printableLine(message)}`)
   return [
-    paint(colour, cut(`${mark} ${labelOf(view, withProject)}  ${STATUS_LABELS[view.doing.kind]}${since}`, width)),
+    paint(colour, cut(`${mark} ${labelOf(view, withProject)}  ${STATUS[view.doing.kind].word}${since}`, width)),
     ...view.waits.flatMap((wait) => wrap(describeWait(wait), width - 4)).map((line) => `    ${line}`),
     cut(`    ${task}${title}`, width),
     paint("dim", cut(`    ${facts}`, width)),

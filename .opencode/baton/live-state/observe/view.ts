@@ -8,6 +8,7 @@ import { parseHandoffTitle, parseNextStep, splitHandoffs } from "../../ledger/de
 import type { LedgerTask } from "../../ledger/ledger.ts"
 import { isObject } from "../protocol.ts"
 import { isCutOff } from "../statefile.ts"
+import { STATUS } from "../web/page/words.js"
 import type { FoundState } from "./state-files.ts"
 
 /** A task as the ledger has it. */
@@ -111,12 +112,6 @@ export type AgentView = {
 
 export const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
-/** Its process has ended. */
-export const isOver = ({ doing: { kind } }: Pick<AgentView, "doing">): boolean => kind === "gone" || kind === "crashed"
-
-/** Waits for a person. */
-export const isWaiting = ({ doing: { kind } }: AgentView): boolean => kind === "permission" || kind === "question"
-
 const doingOf = ({ state, alive }: FoundState): Status => {
   if (!alive) return { kind: isCutOff(state) ? "crashed" : "gone" }
   if (field(state, "tui_focus", "ty") === "permission") {
@@ -203,19 +198,10 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
   }
 }
 
-/** web/page/words.js repeats them for the browser. */
-export const STATUS_LABELS: Readonly<Record<Status["kind"], string>> = {
-  gone: "gone",
-  crashed: "crashed",
-  idle: "idle",
-  busy: "busy",
-  started: "started",
-  permission: "asks permission",
-  question: "asks",
+const describeStatus = (doing: Status): string => {
+  const { word } = STATUS[doing.kind]
+  return "text" in doing && doing.text !== "" ? `${word}: ${doing.text}` : word
 }
-
-export const describeStatus = (doing: Status): string =>
-  "text" in doing && doing.text !== "" ? `${STATUS_LABELS[doing.kind]}: ${doing.text}` : STATUS_LABELS[doing.kind]
 
 /** Renders one agent in one line: running, gone or crashed, last change, session, task, kind of work. */
 export const renderState = (found: FoundState): string => {

@@ -1,4 +1,6 @@
+/** The words for an agent, on the page and in a terminal. */
 /** @import { HistoryEvent } from "../../observe/history.ts" */
+/** @import { AgentView } from "../../observe/view.ts" */
 /** @import { PageAgent } from "../live.ts" */
 
 const SECOND = 1_000
@@ -6,14 +8,15 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How long: "5 s", "12 min", "3 h", "2 d". @param {number} ms */
+/** How long: "5 s", "12 min", "3 h", "2 d"; "?" since a time that is none. @param {number} ms */
 export const duration = (ms) => {
+  if (Number.isNaN(ms)) return "?"
   if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`
   return ms < 2 * DAY ? `${Math.floor(ms / HOUR)} h` : `${Math.floor(ms / DAY)} d`
 }
 
-/** @type {Readonly<Record<PageAgent["doing"]["kind"], { mark: string; word: string }>>} */
+/** @type {Readonly<Record<AgentView["doing"]["kind"], { mark: string; word: string }>>} */
 export const STATUS = {
   permission: { mark: "!", word: "asks permission" },
   question: { mark: "?", word: "asks" },
@@ -24,10 +27,10 @@ export const STATUS = {
   crashed: { mark: "✗", word: "crashed" },
 }
 
-/** @param {PageAgent} agent */
+/** For a person. @param {AgentView} agent */
 export const isWaiting = ({ doing: { kind } }) => kind === "permission" || kind === "question"
 
-/** Its process has ended. @param {PageAgent} agent */
+/** Its process has ended. @param {Pick<AgentView, "doing">} agent */
 export const isOver = ({ doing: { kind } }) => kind === "gone" || kind === "crashed"
 
 /** @param {PageAgent} agent @param {number} now */
@@ -41,7 +44,7 @@ export const statusText = (agent, now) => {
 /** @param {number} count @param {string} one @param {string} [several] */
 const counted = (count, one, several = `${one}s`) => (count === 0 ? [] : [`${count} ${count === 1 ? one : several}`])
 
-/** The counters, in short. @param {PageAgent} agent @returns {string[]} */
+/** The counters, in short. @param {AgentView} agent @returns {string[]} */
 export const factTexts = ({ turns, compactions, handoffs, contextTokens }) => [
   ...counted(turns, "turn"),
   ...counted(compactions, "compaction"),
