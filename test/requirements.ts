@@ -275,7 +275,8 @@ export const REQUIREMENTS = {
     "What is read from the state acts within its project alone: on paths inside, on tasks its sessions worked on, on words that OpenCode has.",
   "trust.A7":
     "State, audit, and the ledger's folder that Baton makes are readable to their account alone; a pass's copy keeps the permissions of files and folders.",
-  "trust.A8": "The page of baton observe tells another account nothing, and it cannot lock the owner out.",
+  "trust.A8":
+    "The page of baton observe tells another account nothing, also after the command has ended, and it cannot lock the owner out.",
   "guard.A1":
     "No editing tool of an agent changes Baton's program, plugins, state or audit, under any name of the file, unless a rule of the user's own names it.",
   "guard.A2": "Baton's settings and prompts are changed by an agent only after the user was asked.",

@@ -93,12 +93,6 @@ export const sealOf = (folder: string, text: string): string | undefined => {
   return createHmac("sha256", key).update(`inode ${ino}\n${text}`).digest("hex")
 }
 
-/** A secret for one purpose, always the same for this account. @returns undefined without a key. @throws as `sealOf` */
-export const accountSecret = (purpose: string): string | undefined => {
-  const key = readKey()
-  return key === undefined ? undefined : createHmac("sha256", key).update(purpose).digest("hex")
-}
-
 const MARKED = "Baton's state"
 
 /** Makes the folder this account's own. @throws the file system's own error */

@@ -6,6 +6,7 @@ import { casesOf, testsOnce } from "../../support/opencode/ends.ts"
 import { listenToEvents } from "../../support/opencode/event-client.ts"
 import { createStatefileFolder, observePage, startBatonObserve } from "../../support/opencode/observed-page.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+import { eventually } from "../../support/opencode/opencode-server.ts"
 
 /** One request with the given headers. @returns status, headers and body */
 const ask = (
@@ -73,6 +74,17 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
     client.close()
   })
 
+  once(promised("trust.A8", "knows no token of an earlier start: another account may have been given it"), async () => {
+    const { states, page } = await setUp()
+    page.kill("SIGINT")
+    await page.ended
+    const { environment } = states
+    const next = await observePage({ binary, cwd: states.project, args: ["--port", String(page.port)], environment })
+    await expect(listenToEvents(page.url)).rejects.toThrow("the events answered 403")
+    const client = await listenToEvents(next.url)
+    client.close()
+  })
+
   once(promised("live-state.C2", "tells what changes, and a page opened late what went on before"), async () => {
     const { states, page } = await setUp()
     const first = await listenToEvents(page.url)
@@ -116,12 +128,13 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
   })
 
   test.each(casesOf(binary, SIGNALS))(
-    promised("live-state.C2", "ends by itself at %s, with a page open"),
+    promised("live-state.C2", "ends by itself at %s, and tells an open page so"),
     async (signal) => {
       const { page } = await setUp()
       const client = await listenToEvents(page.url)
       page.kill(signal)
       expect(await page.ended).toBe(0)
+      await eventually("the end", () => client.events.find(({ event }) => event === "end"))
       client.close()
     },
   )
@@ -151,13 +164,15 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
 test(promised("live-state.C2", "the server runs on Node alone, sees agents begin, ends when asked to"), async () => {
   const states = createStatefileFolder()
   const page = await servePage({ roots: [states.project], port: 0, say: () => {} })
+  let ended = (): unknown => undefined
   try {
     const client = await listenToEvents(page.url)
     states.write("one")
     await client.agents((agents) => agents.some(({ name, project }) => name === "one" && typeof project === "string"))
-    client.close()
+    ended = () => client.events.find(({ event }) => event === "end")
   } finally {
     await page.close()
   }
+  await eventually("the end", ended)
   await expect(ask(Number(new URL(page.url).port))).rejects.toThrow("ECONNREFUSED")
 })

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process"
+import { createServer, get, type RequestListener } from "node:http"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
@@ -13,6 +14,36 @@ import {
   widthsOnPage,
 } from "../../support/opencode/page-probes.js"
 import { compactsOnce, createSession, liveState } from "../sessions.ts"
+
+/** A server on 127.0.0.1 that can listen again on the port that it had. */
+const createListener = (respond: RequestListener) => {
+  const server = createServer(respond)
+  return {
+    listen: (port = 0) =>
+      new Promise<number>((resolve) => server.listen(port, "127.0.0.1", () => resolve(Object(server.address()).port))),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** A way to the observer that can be cut. */
+const forwardTo = (port: number) =>
+  createListener(({ url, headers }, response) => {
+    const host = `127.0.0.1:${port}`
+    const asked = get(
+      new URL(url ?? "/", `http://${host}`),
+      { agent: false, headers: { ...headers, host } },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(response)
+      },
+    )
+    asked.on("error", () => response.destroy())
+    response.on("close", () => asked.destroy())
+  })
 
 // scripts/test warns that these are left out.
 describe.skipIf(!findChromium())("the page in Chromium", () => {
@@ -84,21 +115,50 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   })
 
   test(promised("live-state.C2", "a lost connection is shown, and made again by itself"), async () => {
-    const { states, start, observed, page } = await setUp()
+    const { states, observed, page } = await setUp()
+    const way = forwardTo(observed.port)
+    const port = await way.listen()
+    await page.goto(observed.url.replace(String(observed.port), String(port)))
     states.write("one")
     await page.getByRole("button", { name: "one", exact: true }).waitFor()
-    const { page: other } = await browser.open(new URL("/", observed.url).href)
-    await other.getByRole("alert").getByText("open the address that it printed").waitFor()
-    expect(await other.locator(".row").count()).toBe(0)
-    observed.kill("SIGTERM")
+    await way.close()
     await page.getByRole("alert").getByText("The connection to the observer is lost.").waitFor()
-    await observePage({ ...start, args: ["--port", String(observed.port)] })
+    await way.listen(port)
     states.write("two")
     await page.getByRole("button", { name: "two", exact: true }).waitFor()
     states.write("two", { opencode_pid: spawnSync("true").pid })
     await page.locator('.row[data-doing="gone"]', { hasText: "two" }).waitFor()
     await expect.poll(() => page.locator("#lost").isHidden()).toBe(true)
+    await way.close()
   })
+
+  test(
+    promised("trust.A8", "one that is left open gives no token to who listens next, and says what to do"),
+    async () => {
+      const { states, start, observed, page } = await setUp()
+      states.write("one")
+      await page.getByRole("button", { name: "one", exact: true }).waitFor()
+      const { page: other } = await browser.open(new URL("/", observed.url).href)
+      await other.getByRole("alert").getByText("open the address that it printed").waitFor()
+      expect(await other.locator(".row").count()).toBe(0)
+      expect(await observed.stop()).toBe(0)
+      await page.getByRole("alert").getByText("The observer has ended.").waitFor()
+      const asked: string[] = []
+      const listener = createListener(({ url = "" }, response) => {
+        asked.push(url)
+        response.writeHead(404).end()
+      })
+      await listener.listen(observed.port)
+      // The other one goes on asking, every two seconds; the left one would have asked by then.
+      await expect.poll(() => asked.length).toBeGreaterThanOrEqual(3)
+      await listener.close()
+      expect(new Set(asked)).toEqual(new Set(["/events?"]))
+      const next = await observePage({ ...start, args: ["--port", String(observed.port)] })
+      await page.goto(next.url)
+      await page.getByRole("button", { name: "one", exact: true }).waitFor()
+      await expect.poll(() => page.locator("#lost").isHidden()).toBe(true)
+    },
+  )
 
   test(promised("live-state.C2", "everything can be done with the keyboard"), async () => {
     const { states, page } = await setUp()

@@ -1,7 +1,7 @@
 import { get } from "node:http"
 import { eventually } from "./opencode-server.ts"
 
-type PageEvent = { data: string }
+type PageEvent = { event?: string; data: string }
 
 type AgentsEvent = { keys: string[]; agents: Record<string, unknown>[] }
 

@@ -124,8 +124,8 @@ export const createLiveStream = ({
     close: () => {
       isClosed = true
       clearTimeout(timer)
-      for (const { socket } of pages) socket.destroy()
-      pages.clear()
+      // A page that knows asks the port no more, which is any program's from now on.
+      for (const { response } of pages) response.end("event: end\ndata:\n\n")
     },
   }
 }

@@ -9,7 +9,6 @@ import {
 import { join } from "node:path"
 import { complain, print } from "../../host/cli.ts"
 import { errorCode } from "../../host/log.ts"
-import { accountSecret } from "../../host/state-mark.ts"
 import { readOwnBytes } from "../../host/untrusted.ts"
 import { createObserver } from "../observe/observer.ts"
 import { createLiveStream } from "./live.ts"
@@ -44,15 +43,6 @@ const EVENTS_PATH = "/events"
  */
 export const isOwnHost = (host: string | undefined, port: number): boolean =>
   ["127.0.0.1", "localhost"].some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name))
-
-/** The same at the next start, so that a page that is open goes on. */
-const createToken = (): string => {
-  try {
-    return accountSecret("baton observe --web") ?? randomBytes(32).toString("hex")
-  } catch {
-    return randomBytes(32).toString("hex")
-  }
-}
 
 const isSame = (given: string, expected: string): boolean => {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
@@ -173,7 +163,8 @@ export const servePage = async ({
     reported.add(problem)
   })
   const events = createLiveStream({ look: observer.look, now: Date.now })
-  const token = createToken()
+  // Another one at each start: a page that is left open gives it to any program that listens on the port next.
+  const token = randomBytes(32).toString("hex")
   let boundPort = port
 
   const respond = (request: IncomingMessage, response: ServerResponse): void => {

@@ -9,7 +9,10 @@ const TICK_MS = 1_000
 /** Three of the observer's beats; a connection may be lost without a word. */
 const SILENCE_MS = 16_000
 const REOPEN_MS = 2_000
-const REFUSED = "The observer tells this page nothing: open the address that it printed, with all that is behind the #."
+const LOST = "The connection to the observer is lost. Trying again …"
+const REFUSED =
+  "The observer tells this page nothing: open the address that it printed last, with all that is behind the #."
+const ENDED = "The observer has ended. Start it again, and open the address that it prints."
 const WAITING = "Waiting for you"
 
 /** @param {string} id @returns {HTMLElement} */
@@ -30,7 +33,8 @@ const sections = new Map()
 let clockOffset = 0
 let isLive = false
 let hasAnswer = false
-let isRefused = false
+/** Why the page is not live any more. */
+let problem = ""
 let heardAt = Date.now()
 let isFrameDue = false
 
@@ -80,12 +84,11 @@ const tick = () => {
   drawAxis()
   const view = { now: now(), span: span() }
   for (const row of rows.values()) if (row.element.isConnected) row.tick(view)
-  byID("lost").hidden = isLive || !(hasAnswer || isRefused)
-  if (isRefused) setText(byID("lost"), REFUSED)
-  if (isLive || !hasAnswer || isRefused) return
+  const lost = byID("lost")
+  lost.hidden = isLive || problem === ""
+  if (lost.hidden) return
   const ago = duration(Date.now() + clockOffset - heardAt)
-  const what = `This is what it saw at ${clock(heardAt)}, ${ago} ago. Trying again …`
-  setText(byID("lost"), `The connection to the observer is lost. ${what}`)
+  setText(lost, hasAnswer ? `${problem} This is what it saw at ${clock(heardAt)}, ${ago} ago.` : problem)
 }
 
 const render = () => {
@@ -148,45 +151,52 @@ const receive = ({ now, keys, agents: changed }) => {
   if (hasAnswer && fresh.length > 0)
     setText(byID("announcer"), `${fresh.map(({ title, name }) => title ?? name).join(", ")} waits for you`)
   hasAnswer = true
+  heardAt = now
   setLive(true)
   renderSoon()
 }
 
 /** @param {boolean} next */
 const setLive = (next) => {
-  if (next) heardAt = Date.now() + clockOffset
   isLive = next
   document.body.dataset.connection = next ? "live" : "lost"
   setText(byID("connection"), next ? "Live" : "Lost")
+}
+
+/** @param {string} why */
+const lose = (why) => {
+  problem = why
+  setLive(false)
+  tick()
 }
 
 /** Keeps a stream open for as long as the page is; the first message has all agents. */
 const openStream = () => {
   const source = new EventSource(`/events?${location.hash.slice(1)}`)
   let lastAt = performance.now()
-  const lose = () => {
-    setLive(false)
-    tick()
-  }
-  const again = () => {
+  /** @param {string} why */
+  const end = (why) => {
     clearInterval(watch)
     source.close()
-    lose()
+    lose(why)
+  }
+  /** @param {string} why */
+  const again = (why) => {
+    end(why)
     setTimeout(openStream, REOPEN_MS)
   }
   const watch = setInterval(() => {
-    if (performance.now() - lastAt > SILENCE_MS) again()
+    if (performance.now() - lastAt > SILENCE_MS) again(LOST)
   }, REOPEN_MS)
   source.addEventListener("message", ({ data }) => {
     lastAt = performance.now()
-    isRefused = false
     receive(JSON.parse(data))
   })
+  source.addEventListener("end", () => end(ENDED))
   // The browser tries again by itself, unless the observer refused.
   source.addEventListener("error", () => {
-    isRefused = source.readyState === EventSource.CLOSED
-    if (isRefused) again()
-    else lose()
+    if (source.readyState === EventSource.CLOSED) again(REFUSED)
+    else lose(LOST)
   })
 }
 
@@ -216,6 +226,8 @@ const fillLegend = () => {
 }
 
 filterInput.addEventListener("input", render)
+// The next start's address on the same port: a browser loads nothing when only what is behind the # changes.
+addEventListener("hashchange", () => location.reload())
 fillLegend()
 setInterval(tick, TICK_MS)
 openStream()
