@@ -27,12 +27,10 @@ type Draft = {
   readonly text: string
   readonly goal: string
   readonly target: Partial<AgentAndModel> | undefined
-  /** Has the new session begin at once. */
-  readonly start?: {
-    readonly permission: readonly PermissionRule[]
-    /** Called with the new session before it begins. @returns the reason why it must not */
-    readonly begin: (sessionID: string) => Promise<string | undefined>
-  }
+  /** The rules of the session that hands over. */
+  readonly permission: readonly PermissionRule[]
+  /** Has the new session begin at once. Called with it before it does. @returns the reason why it must not */
+  readonly begin?: (sessionID: string) => Promise<string | undefined>
 }
 
 export type Delivery = (draft: Draft) => Promise<Delivered>
@@ -82,14 +80,14 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
     return { kind: "failed", reason: found === false ? "the new session does not hold the draft" : found, sessionID }
   }
 
-  const deliverToSession: Delivery = async ({ text, goal, target, start }) => {
+  const deliverToSession: Delivery = async ({ text, goal, target, permission, begin }) => {
     const title = titleOf(goal)
-    const created = await sessions.create(title, start?.permission)
+    const created = await sessions.create(title, permission)
     if (created.kind === "failed") return created
     const sessionID = created.value
-    const obstacle = await start?.begin(sessionID)
+    const obstacle = await begin?.(sessionID)
     if (obstacle !== undefined) log.warn("the new session is not started", { sessionID, reason: obstacle })
-    const isStarted = start !== undefined && obstacle === undefined
+    const isStarted = begin !== undefined && obstacle === undefined
     const sent = await (isStarted ? sessions.start : sessions.store)(sessionID, text, target)
     if (sent.kind === "failed") return { ...sent, sessionID }
     const failed = await findDraft(sessionID, text, isStarted)
@@ -97,7 +95,8 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
   }
 
   return async (draft) => {
-    if (userInterface === "tui" && !draft.start) {
+    // A session that the TUI makes has no rules.
+    if (userInterface === "tui" && !draft.begin && draft.permission.length === 0) {
       const delivered = await deliverToPrompt(draft.text)
       if (delivered.kind !== "failed") return delivered
       log.warn("the TUI did not take the draft: it is stored in a session instead", { reason: delivered.reason })
@@ -107,8 +106,7 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
     if (userInterface === "run" || (delivered.kind !== "stored" && delivered.kind !== "started")) return delivered
     const [title = "", what = ""] =
       delivered.kind === "stored" ? ["Handoff Ready", "Stored"] : ["Handoff Started", "At work"]
-    if (userInterface === "server" || delivered.kind === "started")
-      notices({ title, message: `${what} as the session “${delivered.title}”` })
+    notices({ title, message: `${what} as the session “${delivered.title}”` })
     return delivered
   }
 }

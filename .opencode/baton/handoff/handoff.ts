@@ -4,7 +4,7 @@ import { isMainThread } from "node:worker_threads"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
-import { createChildSessions } from "../host/child-sessions.ts"
+import { type ChildSessions, createChildSessions } from "../host/child-sessions.ts"
 import { readGitState } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { type Log, truncate } from "../host/log.ts"
@@ -23,7 +23,7 @@ import { readUncommitted } from "./own-files.ts"
 import { createReadSession, type ReadRequest, type ReadResult } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
 import { type FileReference, parseReferences, renderReference } from "./references.ts"
-import { chooseTarget, decideStart, type StartDecision } from "./start.ts"
+import { chooseTarget, whyNotStarted } from "./start.ts"
 import { isOwnCommand } from "./tools.ts"
 
 type HandoffRequest = {
@@ -44,7 +44,10 @@ type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
   findTask: (sessionID: string) => Promise<SessionTask | undefined>
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
-  decideStart: (sessionID: string, wish: "user" | "model") => Promise<StartDecision>
+  whyNotStarted: (
+    session: { sessionID: string; parentID: string | undefined },
+    wish: "user" | "model",
+  ) => Promise<string | undefined>
   chooseTarget: (
     wanted: Pick<HandoffRequest, "agent" | "model">,
     current: AgentAndModel | undefined,
@@ -52,6 +55,7 @@ type HandoffSessionDeps = {
   deliver: Delivery
   /** Ends the session's claim on its task. */
   releaseClaim: (sessionID: string) => Promise<void>
+  childSessions: Pick<ChildSessions, "parentAndPermissions">
   sessions: Pick<Sessions, "messages">
   records: HandoffRecords
   log: Log
@@ -131,8 +135,8 @@ const describeDelivery = (
 
 /** The tool handoff_session: makes the draft, delivers it to a new session and keeps a record of it. */
 export const createHandoffSession = (deps: HandoffSessionDeps) => {
-  const { gatherFacts, findTask, loadFiles, decideStart, chooseTarget, deliver, releaseClaim } = deps
-  const { sessions, records, log, now, random } = deps
+  const { gatherFacts, findTask, loadFiles, whyNotStarted, chooseTarget, deliver, releaseClaim } = deps
+  const { sessions, childSessions, records, log, now, random } = deps
 
   /** @throws Error for an empty prompt, an unknown agent or model, or a failed delivery; it says what to do next */
   return async ({ sessionID, prompt, files, goal: typed, start, agent, model }: HandoffRequest): Promise<string> => {
@@ -143,11 +147,12 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
     const wish = START_FLAG.test(unquoted) ? "user" : start === true ? "model" : undefined
     const current = await findAgentAndModel(sessions, sessionID)
     const target = await chooseTarget({ agent, model }, current)
-    const [facts, binding, loaded, decision] = await Promise.all([
+    const own = await childSessions.parentAndPermissions(sessionID)
+    const [facts, binding, loaded, obstacle] = await Promise.all([
       gatherFacts(sessionID),
       findTask(sessionID),
       loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
-      wish && decideStart(sessionID, wish),
+      wish && own.kind === "ok" ? whyNotStarted({ sessionID, parentID: own.value.parentID }, wish) : undefined,
     ])
     const draft = renderDraft({
       sessionID,
@@ -173,7 +178,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       arrivals: [],
     }
     const isKept = await records.write(record)
-    let notStarted = decision?.kind === "draft" ? decision.reason : undefined
+    let notStarted = obstacle
     const begin = async (started: string): Promise<string | undefined> => {
       // Without it, nothing would count the sessions that start one another.
       if (!(await records.write({ ...record, started }))) notStarted = "the handoff could not be recorded"
@@ -181,12 +186,17 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
     }
     // The task is the next session's now.
     if (binding) await releaseClaim(sessionID)
-    const delivered = await deliver({
-      text: draft,
-      goal: record.goal,
-      target,
-      ...(decision?.kind === "start" ? { start: { permission: decision.permission, begin } } : {}),
-    })
+    const isWanted = wish !== undefined && obstacle === undefined
+    const delivered: Delivered =
+      own.kind === "ok"
+        ? await deliver({
+            text: draft,
+            goal: record.goal,
+            target,
+            permission: own.value.permission,
+            ...(isWanted ? { begin } : {}),
+          })
+        : { kind: "failed", reason: `this session's permission rules are not known: ${own.reason}` }
     const result = { delivered: delivered.kind, ...(notStarted === undefined ? {} : { notStarted }) }
     log.info("handoff made", { sessionID, handoff: record.id, ...result, files: record.files.length })
     const answer = describeDelivery(delivered, record, { isKept, notStarted })
@@ -296,7 +306,7 @@ export const createHandoffFeature = (
 
   const userInterface = detectUi({ argv: process.argv, isMainThread })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
-  const starting = { sessions, childSessions, records: records.list, userInterface, startDeadline }
+  const starting = { sessions, records: records.list, userInterface, startDeadline }
   const choosing = { childSessions, models: () => readModels(client) }
 
   return {
@@ -304,10 +314,11 @@ export const createHandoffFeature = (
       gatherFacts,
       findTask: tasks.find,
       loadFiles: (references) => load(references, true),
-      decideStart: (sessionID, wish) => decideStart(starting, sessionID, wish),
+      whyNotStarted: (session, wish) => whyNotStarted(starting, session, wish),
       chooseTarget: (wanted, current) => chooseTarget(choosing, wanted, current),
       deliver: createDelivery({ sessions, tui, notices, userInterface, log, pause }),
       releaseClaim: (sessionID) => ledger.releaseClaims([sessionID]),
+      childSessions,
       sessions,
       records,
       log,

@@ -1,5 +1,4 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
-import type { PermissionRule } from "../host/permissions.ts"
 import {
   type AgentAndModel,
   isSameModel,
@@ -63,37 +62,28 @@ export const countStarted = async (
 /** A wish to have the new session begin at once: the model's, or the user's own in `/handoff --start`. */
 type Wish = "user" | "model"
 
-export type StartDecision =
-  | { readonly kind: "start"; readonly permission: readonly PermissionRule[] }
-  /** The draft is delivered, and nothing runs. */
-  | { readonly kind: "draft"; readonly reason: string }
-
 type StartDeps = {
   sessions: Pick<Sessions, "messages" | "parent">
-  childSessions: Pick<ChildSessions, "parentAndPermissions">
   records: () => Promise<readonly HandoffRecord[]>
   userInterface: Interface
   startDeadline: () => () => boolean
 }
 
-/** Decides whether the new session may begin at once. */
-export const decideStart = async (deps: StartDeps, sessionID: string, wish: Wish): Promise<StartDecision> => {
-  const { sessions, childSessions, records, userInterface, startDeadline } = deps
+/** @returns the reason why the new session must not begin at once, so that nothing runs in it; undefined for none */
+export const whyNotStarted = async (
+  { sessions, records, userInterface, startDeadline }: StartDeps,
+  { sessionID, parentID }: { sessionID: string; parentID: string | undefined },
+  wish: Wish,
+): Promise<string | undefined> => {
   if (userInterface === "run")
-    return {
-      kind: "draft",
-      reason: "`opencode run` ends with this session's turn, and a second session would end with it",
-    }
+    return "`opencode run` ends with this session's turn, and a second session would end with it"
   if (userInterface === "tui" && wish === "model")
-    return { kind: "draft", reason: "in the TUI the user decides: /handoff --start begins the new session at once" }
-  const own = await childSessions.parentAndPermissions(sessionID)
-  if (own.kind === "failed") return { kind: "draft", reason: `this session's permissions are not known: ${own.reason}` }
-  if (own.value.parentID !== undefined)
-    return { kind: "draft", reason: "this is a subagent's session: its answer goes to the session that started it" }
+    return "in the TUI the user decides: /handoff --start begins the new session at once"
+  if (parentID !== undefined) return "this is a subagent's session: its answer goes to the session that started it"
   const started = await countStarted({ sessions, isOver: startDeadline() }, sessionID, await records())
-  if (started >= MAX_STARTED_IN_A_ROW)
-    return { kind: "draft", reason: `${started} sessions in a row were started without a message of the user` }
-  return { kind: "start", permission: own.value.permission }
+  return started < MAX_STARTED_IN_A_ROW
+    ? undefined
+    : `${started} sessions in a row were started without a message of the user`
 }
 
 const SHOWN_MODELS = 5

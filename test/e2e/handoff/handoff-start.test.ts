@@ -17,7 +17,7 @@ import {
   testsOnce,
 } from "../../support/index.ts"
 import { handedOverTo, handoffScript } from "../../support/model/handoff-script.ts"
-import { expectInOrder, messagesOf, turnsOf } from "../sessions.ts"
+import { expectInOrder, handOver, messagesOf, turnsOf } from "../sessions.ts"
 
 const PROMPT = "Finish the CRLF work in src/parser.ts."
 const TEMPLATE = "Hand this work over"
@@ -106,6 +106,28 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(startedIn(task)).toHaveLength(2)
     await begunWith("Goal, as the user gave it: `Look at the parser`")
   })
+
+  test(
+    promised("handoff.B6", "what a session is denied, a stored one that it hands over to is denied too"),
+    async () => {
+      const script = handoffScript({ prompt: PROMPT, files: [] })
+      const task = await openSharedTask(binary, (request) => {
+        const words = newestWords(request)
+        if (!words.includes("FETCH-IT") || words.includes("[tool]")) return script(request)
+        return { tool: "webfetch", input: { url: "http://127.0.0.1:9/", format: "text" } }
+      })
+      const permission = [{ permission: "webfetch", pattern: "*", action: "deny" as const }]
+      const body = { title: "By hand", permission }
+      const from = (await task.client.session.create({ body })).data?.id ?? ""
+      await task.say(task.message, from)
+      const to = await handOver(task, from)
+      expect((await task.client.session.get({ path: { id: to } })).data).toMatchObject({ permission })
+      await task.say("FETCH-IT", to)
+      expect(newestWords(task.model.received("turn").at(-1) ?? { conversation: "" })).toMatch(
+        /a rule which prevents you|unavailable tool 'webfetch'/,
+      )
+    },
+  )
 
   once(promised("handoff.F2", "a sixth session in a row is not started without a message of the user"), async () => {
     const script = (request: ModelRequest): ModelReply => {

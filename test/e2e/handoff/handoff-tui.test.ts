@@ -3,8 +3,8 @@ import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 import { eventually, NEWEST, occurrences, openTaskProject } from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
-import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
-import { expectInOrder, recordsOf, turnsOf } from "../sessions.ts"
+import { isTmuxHere, startTerminal, startTui } from "../../support/opencode/tui.ts"
+import { expectInOrder, recordsOf, runWell, turnsOf } from "../sessions.ts"
 
 const MARKER = "Continuing work from session"
 const HANDED_OVER = { prompt: "Finish the CRLF work.", files: ["src/parser.ts", "README.md"], start: true }
@@ -71,4 +71,24 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
       await tui.stop()
     }
   })
+
+  test(
+    promised("handoff.B6", "a session with rules, as `opencode run` makes, hands over to a stored one"),
+    async () => {
+      const task = await openTaskProject(NEWEST, handoffScript(HANDED_OVER))
+      await runWell(task, task.message)
+      const tui = startTerminal([NEWEST.path, "--continue"], task.project)
+      try {
+        await tui.shows("Noted.")
+        await tui.send("/handoff Make Windows work")
+        await tui.shows("Baton: Handoff Ready")
+        await eventually("the answer", () =>
+          turnsOf(task).find((text) => text.includes("stored in the new session ses_")),
+        )
+        expect(tui.screen()).not.toContain("gathered by program")
+      } finally {
+        await tui.stop()
+      }
+    },
+  )
 })

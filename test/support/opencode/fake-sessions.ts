@@ -1,6 +1,11 @@
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { Result, SessionInfo, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 
-export type FakeSession = { info?: Partial<SessionInfo>; messages?: StoredMessage[] }
+export type FakeSession = {
+  info?: Partial<SessionInfo>
+  messages?: StoredMessage[]
+  permission?: readonly PermissionRule[]
+}
 
 /**
  * OpenCode's sessions in memory. Without cursors they answer as 1.2.15 does: only the newest messages, and no older ones.
@@ -43,9 +48,9 @@ export const createFakeSessions = (
     },
     parent: async (sessionID) => ({ kind: "ok", value: sessions.get(sessionID)?.info?.parentID }),
     todos: async () => ({ kind: "ok", value: [] }),
-    create: async (title) => {
+    create: async (title, permission = []) => {
       const id = `ses_new${sessions.size}`
-      sessions.set(id, { info: { title }, messages: [] })
+      sessions.set(id, { info: { title }, messages: [], permission })
       return { kind: "ok", value: id }
     },
     store: send,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest"
 import { createDelivery, NEW_SESSION_SETTLE_MS } from "../../../.opencode/baton/handoff/delivery.ts"
 import { createHandoffSession } from "../../../.opencode/baton/handoff/handoff.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { Result } from "../../../.opencode/baton/host/sessions.ts"
 import type { Interface, Tui } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
@@ -18,7 +19,14 @@ const setUp = (
     hasTask = true,
     isKept = true,
     laterRequests = [],
-  }: { tui?: Partial<Tui>; hasTask?: boolean; isKept?: boolean; laterRequests?: readonly string[] } = {},
+    permission = [],
+  }: {
+    tui?: Partial<Tui>
+    hasTask?: boolean
+    isKept?: boolean
+    laterRequests?: readonly string[]
+    permission?: readonly PermissionRule[] | "unknown"
+  } = {},
 ) => {
   const [done, released] = [[] as string[], [] as string[]]
   const does = async (what: string): Promise<Result<true>> => {
@@ -41,10 +49,14 @@ const setUp = (
     }),
     findTask: async () => (hasTask ? BINDING : undefined),
     loadFiles: async (references) => ({ blocks: [], references, leftOut: [] }),
-    decideStart: async (_sessionID, wish) =>
-      userInterface === "tui" && wish === "model"
-        ? { kind: "draft", reason: "the user decides" }
-        : { kind: "start", permission: [] },
+    whyNotStarted: async (_session, wish) =>
+      userInterface === "tui" && wish === "model" ? "the user decides" : undefined,
+    childSessions: {
+      parentAndPermissions: async () =>
+        permission === "unknown"
+          ? { kind: "failed", reason: "session.get failed" }
+          : { kind: "ok", value: { parentID: undefined, permission } },
+    },
     chooseTarget: async (_wanted, current) => current,
     deliver: createDelivery({
       sessions: fake,
@@ -131,6 +143,35 @@ describe("handoff_session", () => {
     await expect(empty.handOver()).rejects.toThrow("the new session does not hold the draft")
     await expect(empty.handOver()).rejects.toThrow(said)
   })
+
+  const RULES = [{ permission: "bash", pattern: "*", action: "deny" }] as const
+  test.each([
+    ["run", false],
+    ["server", false],
+    ["server", true],
+    ["tui", false],
+  ] as const)(
+    promised("handoff.B6", "on %s the new session has the rules of the old one (started: %s)"),
+    async (ui, start) => {
+      const { handOver, done, sessions } = setUp(ui, { permission: RULES })
+      expect(await handOver({ start })).toContain(
+        `Handoff ${start ? "started:" : "stored in"} the new session ses_new1`,
+      )
+      expect(sessions.get("ses_new1")?.permission).toEqual(RULES)
+      expect(done).not.toContain("new session")
+    },
+  )
+
+  test.each(["run", "server", "tui"] as const)(
+    promised("handoff.B6", "on %s a draft is kept and not delivered while the rules are not known"),
+    async (ui) => {
+      const { handOver, sessions, done } = setUp(ui, { permission: "unknown" })
+      const said = "not delivered: this session's permission rules are not known: session.get failed. The draft is kept"
+      await expect(handOver({ start: true })).rejects.toThrow(said)
+      expect(sessions.size).toBe(1)
+      expect(done).toEqual([])
+    },
+  )
 
   test(promised("handoff.F2", "a started session has its record first, and the answer names it"), async () => {
     const { handOver, done, sessions, written } = setUp("server")
