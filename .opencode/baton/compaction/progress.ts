@@ -19,6 +19,8 @@ const openWorkSchema = (z: Zod) =>
     sessionID: z.string(),
     host: z.string(),
     pid: z.number(),
+    /** Undefined in a file of an earlier Baton. */
+    taskID: z.string().optional(),
     /** Start time of the process; "" where it is unknown. */
     startedAt: z.string().default(""),
     /** Time of the turn's first tool use, ISO 8601. */
@@ -157,11 +159,13 @@ export const createProgress = (deps: ProgressDeps): Progress => {
     return work
   }
 
-  const recoverOne = async ({ sessionID, since, isIdle }: OpenWork): Promise<void> => {
+  const recoverOne = async (work: OpenWork): Promise<void> => {
+    const { sessionID, since, isIdle } = work
     const binding = await bindings.read(sessionID)
     if (binding) {
-      const { taskID } = binding
-      await record(binding, isIdle ? undefined : since)
+      // The session may have taken another task since.
+      const { taskID = binding.taskID } = work
+      await record({ ...binding, taskID }, isIdle ? undefined : since)
       if (!isIdle) {
         log.warn("a session ended without a word", { sessionID, taskID, since })
         const message = `Session ${sessionID} ended without a word in the turn of ${since}`
@@ -186,13 +190,15 @@ export const createProgress = (deps: ProgressDeps): Progress => {
 
   return {
     changed: (binding) => {
-      const { sessionID } = binding
+      const { sessionID, taskID } = binding
       // A subagent's work is its parent's.
       if (binding.origin === "parent") return
-      if (open.get(sessionID)?.isIdle !== false)
+      const work = open.get(sessionID)
+      if (work?.isIdle !== false || work.taskID !== taskID)
         write({
           version: 1,
           sessionID,
+          taskID,
           host: hostname(),
           pid: process.pid,
           startedAt: ownStart(),

@@ -50,6 +50,7 @@ const setUp = (stored: SessionState = EMPTY_STATE) => {
   const file = join(root, ".opencode/state/working", `${sessionID}.json`)
   return {
     progress,
+    sessionState: () => sessionState,
     change: (path: string): void => {
       const use = { tool: "write", args: { filePath: path }, metadata: {} }
       sessionState = { ...sessionState, activity: afterToolUse(sessionState.activity, use, root) }
@@ -192,5 +193,22 @@ describe("work in progress", () => {
     const logs = added.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
     expect(logs).toEqual(Array(crashed).fill(`Session ${sessionID} ended without a word in the turn of ${since}`))
     expect(mark() === undefined).toBe(records > 0)
+  })
+
+  test(promised(["sessions.A1", "task.B3"], "of a process that ended goes to the task it was done for"), async () => {
+    const ended = setUp()
+    ended.change("a.ts")
+    const next = setUp(ended.sessionState())
+    next.takeTask(OTHER_BINDING)
+    mkdirSync(join(next.file, ".."), { recursive: true })
+    writeFileSync(next.file, JSON.stringify({ ...ended.mark(), pid: DEAD }))
+    await next.progress.recover()
+    expect(next.added).toMatchObject([
+      { kind: "handoff", taskID, section: expect.stringContaining("a.ts ×1") },
+      { kind: "log", taskID },
+    ])
+    ended.takeTask(OTHER_BINDING)
+    ended.change("b.ts")
+    expect(ended.mark()).toMatchObject({ taskID: OTHER_BINDING.taskID })
   })
 })
