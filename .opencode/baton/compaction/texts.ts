@@ -138,11 +138,11 @@ export const renderHandoffSection = (
   const title = `# Handoff after compaction ${number} (session ${sessionID}, summary ${summaryID}, ${at.toISOString()})`
   if (summary !== "") return [title, summary, renderFacts(facts)].join("\n\n")
   const stands = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
-  return [title, "The summary of this compaction was empty.", renderFacts(facts), stands].join("\n\n")
+  return [title, "The summary of this compaction was empty.", stands, renderFacts(facts)].join("\n\n")
 }
 
 /**
- * Renders the section of a session without a compaction on the task.
+ * Renders the section of a session without a compaction on the task; where it has a handoff there, the facts alone count.
  *
  * @param crashedSince the turn in which the session's process ended, ISO 8601
  */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { FACTS_HEADING } from "../task/activity.ts"
 
 /**
  * Maximum bytes of one text for the ledger. Linux allows 131,071 in one argument, and the process runner uses one of them;
@@ -117,11 +118,20 @@ type SplitDescription = {
 const sessionOf = (section: string): string => parseHandoffTitle(section)?.sessionID ?? ""
 const timeOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
 
-/** Compares two handoffs of one session: by their compactions, since a clock may go back, then by time. */
-const isNewer = (section: string, other: string): boolean => {
-  const [own, others] = [parseHandoffTitle(section), parseHandoffTitle(other)]
-  if (!own || !others || own.number === others.number) return timeOf(section) >= timeOf(other)
-  return own.number > others.number
+/** A session's handoff with the facts of the work that it has in progress since. */
+const withFactsOf = (work: string, handoff: string): string => {
+  const [start, end] = [work.indexOf(FACTS_HEADING), handoff.lastIndexOf(FACTS_HEADING)]
+  if (start < 0 || timeOf(work) <= timeOf(handoff)) return handoff
+  const said = (end < 0 ? handoff : handoff.slice(0, end)).replace(timeOf(handoff), timeOf(work))
+  return `${said.trimEnd()}\n\n${work.slice(start)}`
+}
+
+/** Of two handoffs of one session the newer one: by their compactions, since a clock may go back, then by time. */
+const newerOf = (known: string, section: string): string => {
+  const [before, own] = [parseHandoffTitle(known), parseHandoffTitle(section)]
+  if (!before || !own || before.number === own.number) return timeOf(section) >= timeOf(known) ? section : known
+  if (own.number === 0) return withFactsOf(section, known)
+  return own.number > before.number ? section : known
 }
 
 /** Each session's newest handoff, sorted by time, the newest first; of two that are equally old the later in the list counts. */
@@ -130,7 +140,7 @@ export const newestOfEach = (sections: readonly string[]): readonly string[] => 
   for (const section of sections) {
     const session = sessionOf(section)
     const known = newest.get(session)
-    if (known === undefined || isNewer(section, known)) newest.set(session, section)
+    newest.set(session, known === undefined ? section : newerOf(known, section))
   }
   return [...newest.values()].sort((a, b) => (timeOf(a) > timeOf(b) ? -1 : timeOf(a) < timeOf(b) ? 1 : 0))
 }

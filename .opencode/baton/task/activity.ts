@@ -188,6 +188,8 @@ export const parseGitFact = (facts: string): GitState | undefined => {
   return branch === undefined || head === undefined ? undefined : { branch, head }
 }
 
+export const FACTS_HEADING = "## Facts gathered by program"
+
 /** Renders the facts block: a heading and a list. Never empty, since the number of compactions is always known. */
 export const renderFacts = ({ compactions, activity, todos, git }: Facts): string => {
   const open = todos.filter(isOpen)
@@ -195,7 +197,7 @@ export const renderFacts = ({ compactions, activity, todos, git }: Facts): strin
     .slice(0, SHOWN_TODOS)
     .map((todo) => `[${todo.status}] ${todo.content.replace(/\s+/g, " ").slice(0, TODO_CHARACTERS)}`)
   return [
-    "## Facts gathered by program",
+    FACTS_HEADING,
     `- Compactions of this session so far: ${compactions}`,
     ...(git ? [`- Git: branch ${git.branch} at ${git.head.slice(0, 12)}`] : []),
     ...fileLine(

@@ -17,7 +17,7 @@ import {
   startServer,
   type TaskProject,
 } from "../../support/index.ts"
-import { afterDelivery, compact, compactionsOf, lastTurn, runWell } from "../sessions.ts"
+import { afterDelivery, compact, compactionsOf, expectInOrder, lastTurn, runWell } from "../sessions.ts"
 
 const awaitHandoff = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, number: number) => {
   const isThere = async () => (await ledger.show(taskID)).description.includes(`Summary ${number}.`) || undefined
@@ -54,6 +54,32 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
       if (at > 1) expect(conversation, "its own").toContain(`Summary ${at - 1}.`)
     }
   })
+
+  test(
+    promised(["sessions.A1", "task.B3"], "work on a task that a session comes back to is in its handoff"),
+    async () => {
+      const task: SharedTask = await openSharedTask(binary, (request) => {
+        if (request.kind === "compaction") return { text: `Summary ${request.index + 1}.` }
+        const words = newestWords(request)
+        return words.includes("WORK") && !words.includes("[tool]")
+          ? { tool: "write", input: { filePath: "src/lexer.ts", content: "export {}\n" } }
+          : { text: "Noted." }
+      })
+      const other = await task.ledger.prog("add", "Another task", "-p", "demo")
+      const id = await task.say(task.message)
+      await compact(task, id)
+      await awaitHandoff(task, 1)
+      await task.say(`Task: ${other}`, id)
+      await compact(task, id)
+      await awaitHandoff({ ...task, taskID: other }, 2)
+      await task.say(`${task.message}\nWORK`, id)
+      const description = async () => (await task.ledger.show(task.taskID)).description
+      const isThere = async () => (await description()).includes("src/lexer.ts ×1") || undefined
+      await eventually("the work", isThere, ...LEDGER_WAIT_MS)
+      expectInOrder(await description(), ["# Handoff after compaction 1 ", "Summary 1.", "src/lexer.ts ×1"])
+      expect(await description()).not.toContain("Work in progress")
+    },
+  )
 })
 
 const stateFiles = ({ project }: TaskProject): string[] => {

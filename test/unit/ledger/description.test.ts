@@ -175,6 +175,21 @@ describe("the handoffs of several sessions", () => {
     expect(merge(description, progress)).toEqual({ description, dropped: [] })
   })
 
+  test(promised(["sessions.A1", "task.B3"], "take over the facts of later work of their session alone"), () => {
+    const [facts, later] = ["old.ts", "new.ts"].map((file) => `## Facts gathered by program\n- Files changed: ${file}`)
+    const work = (hour: string) =>
+      `# Work in progress (session ses_a, 2026-01-01T${hour}:00:00.000Z)\n\nSo far.\n\n${later}`
+    const first = handoffOf("a", 1, `The lexer is proven.\n\n${facts}`)
+    const before = mergeAll("Spec", first, handoffOf("b", 2))
+    const { description, dropped } = merge(before, work("09"))
+    const title = "# Handoff after compaction 1 (session ses_a, summary msg_a1, 2026-01-01T09:00:00.000Z)"
+    const taken = `${title}\n\nThe lexer is proven.\n\n${later}`
+    expect(splitHandoffs(description)).toEqual({ specification: "Spec", handoffs: [taken, handoffOf("b", 2)] })
+    expect(dropped).toEqual([])
+    for (const again of [work("09"), work("08"), first]) expect(mergeAll(description, again)).toBe(description)
+    expect(mergeAll(before, work("00"))).toBe(before)
+  })
+
   test(promised("sessions.A2", "give way when the description has no room for them"), () => {
     const others = mergeAll("Spec", handoffOf("a", 1, "x".repeat(400)), handoffOf("b", 2))
     const { description, dropped } = merge(others, handoffOf("c", 3), { maxBytes: 900 })
