@@ -100,13 +100,12 @@ export const createProgress = (deps: ProgressDeps): Progress => {
     at: Date,
     crashedSince?: string,
   ): string => {
-    const { count, recorded: summaries, recordedTaskID = taskID, lastHandoff } = sessionState
-    const summaryID = summaries.at(-1)
-    if (count === 0 || summaryID === undefined || recordedTaskID !== taskID)
+    const { count: number, recorded: summaries, lastHandoff: last } = sessionState
+    const isNewest = last !== undefined && last.summaryID === summaries.at(-1)
+    if (number === 0 || !isNewest || handoffText(sessionState, taskID) === undefined)
       return renderProgressSection(sessionID, at, facts, crashedSince)
-    const summary = lastHandoff?.summaryID === summaryID ? lastHandoff.text : ""
-    const earlier = handoffText(sessionState, taskID)
-    const section = renderHandoffSection({ number: count, sessionID }, at, { summaryID, summary }, facts, earlier)
+    const compaction = { summaryID: last.summaryID, summary: last.text }
+    const section = renderHandoffSection({ number, sessionID }, at, compaction, facts, undefined)
     return crashedSince === undefined
       ? section
       : `${section}\n- The session ended without a word in the turn of ${crashedSince}`

@@ -94,7 +94,6 @@ export const createRecorder = ({
       ...current,
       count: Math.max(current.count, newest.number),
       recorded: [...current.recorded, newest.summaryID],
-      recordedTaskID: taskID,
     }))
   }
 

@@ -28,8 +28,6 @@ export const sessionStateSchema = (z: Zod) =>
     recorded: z.array(z.string()).readonly(),
     /** The summary that is being recorded; still set at the next start after a kill. */
     recording: z.string().optional(),
-    /** The task that the newest compaction was recorded for. */
-    recordedTaskID: z.string().optional(),
     /** The newest summary that has a text, and the task it was made for. */
     lastHandoff: z.object({ summaryID: z.string(), text: z.string(), taskID: z.string().optional() }).optional(),
     /**
@@ -179,7 +177,6 @@ export const withRecorded = (
 ): SessionState => ({
   ...withResumeNote(withKnown(sessionState, compaction), compaction, note),
   count: sessionState.count + 1,
-  recordedTaskID: note.taskID,
   recording: undefined,
 })
 

@@ -151,7 +151,6 @@ describe("work in progress", () => {
   )
   const older = {
     ...compacted,
-    recordedTaskID: undefined,
     lastHandoff: { summaryID: "msg_1", text: compaction.summary },
   }
   test.each([
@@ -161,7 +160,7 @@ describe("work in progress", () => {
       on: "both, the last one empty",
       task: OTHER_BINDING,
       stored: emptied,
-      title: "Handoff after .* 2",
+      title: "Work in progress",
       isTold: false,
     },
     { on: "an unknown task", task: OTHER_BINDING, stored: older, title: "Handoff after compaction 1", isTold: true },
