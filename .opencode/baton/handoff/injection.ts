@@ -11,16 +11,11 @@ import { type LoadedFiles, renderLeftOut } from "./files.ts"
 import type { HandoffRecord, HandoffRecords } from "./records.ts"
 import { type FileReference, parseReferences } from "./references.ts"
 
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-const RANDOM_CHARACTERS = 14
 const STAMP = /^prt_([0-9a-f]{12})/
-const STAMP_LIMIT = 1n << 48n
-
-const randomText = (): string =>
-  [...randomBytes(RANDOM_CHARACTERS)].map((byte) => ALPHABET[byte % ALPHABET.length]).join("")
+const RANDOM_BYTES = 7
 
 /** OpenCode's time stamp: milliseconds times 4,096, in 48 bits. */
-const stampOf = (ms: number): bigint => (BigInt(ms) * 4_096n) % STAMP_LIMIT
+const stampOf = (ms: number): number => (ms * 4_096) % 2 ** 48
 
 /**
  * Makes ids for parts added at the end of a message. OpenCode orders a message's parts by id and refuses an id in use: `prt_`, 12
@@ -35,10 +30,10 @@ export const nextPartIDs = (existing: readonly string[], count: number, now: num
     .flatMap((id) => STAMP.exec(id)?.[1] ?? [])
     .sort()
     .at(-1)
-  const first = last === undefined ? stampOf(now) : BigInt(`0x${last}`) + 1n
+  const first = last === undefined ? stampOf(now) : Number.parseInt(last, 16) + 1
   return Array.from({ length: count }, (_, index) => {
-    const stamp = (first + BigInt(index)).toString(16).padStart(12, "0")
-    return `prt_${stamp}${randomText()}`
+    const stamp = (first + index).toString(16).padStart(12, "0")
+    return `prt_${stamp}${randomBytes(RANDOM_BYTES).toString("hex")}`
   })
 }
 
