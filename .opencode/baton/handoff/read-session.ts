@@ -10,6 +10,11 @@ class UnreadableSession extends Error {
   override readonly name = "UnreadableSession"
 }
 
+const unwrap = <T>(answer: Result<T>): T => {
+  if (answer.kind === "ok") return answer.value
+  throw new UnreadableSession(answer.missing ? "there is no session with this id" : answer.reason)
+}
+
 /** Finds the first match in a line: its start, or -1. */
 type LineSearch = (line: string) => number
 
@@ -128,10 +133,6 @@ const newestThatFit = (matches: readonly Match[]): string[] => {
   return texts
 }
 
-type SearchResult =
-  | { readonly kind: "found"; readonly text: string; readonly matches: number }
-  | { readonly kind: "failed"; readonly reason: string; readonly missing?: boolean }
-
 /** Searches a session from the newest message back, page by page. @param isOver asked before each page */
 const searchSession = async (
   sessions: Pick<Sessions, "messages">,
@@ -148,13 +149,12 @@ const searchSession = async (
     detail: ToolDetail
     isOver: () => boolean
   },
-): Promise<SearchResult> => {
+): Promise<string> => {
   const matches: Match[] = []
   let searched = 0
   let isWhole = false
   for await (const answer of messagePages(sessions, sessionID, { size, isOver })) {
-    if (answer.kind === "failed") return answer
-    const { messages, isOldest } = answer.value
+    const { messages, isOldest } = unwrap(answer)
     const texts = messages.map((message) => ({ id: message.info.id, text: renderMessage(message, detail) ?? "" }))
     const find = await prepare(texts.flatMap(({ text }) => text.split("\n")))
     for (const { id, text } of texts.toReversed()) matches.push(...matchesIn(id, text, find).toReversed())
@@ -168,7 +168,7 @@ const searchSession = async (
   const footer = more
     ? `(${count}; older ones were not searched. Use a narrower search to see more.)`
     : `(${count}, which is the whole session. Use before: "<message id>" to read around one.)`
-  return { kind: "found", text: [...texts, footer].join("\n\n"), matches: texts.length }
+  return [...texts, footer].join("\n\n")
 }
 
 const DEFAULT_LIMIT = 100
@@ -199,11 +199,6 @@ const SESSION_ID = /^ses_[A-Za-z0-9]{1,64}$/
 const PAGE_MESSAGES = 200
 
 type Page = { messages: readonly StoredMessage[]; hasOlder: boolean }
-
-const unwrap = <T>(answer: Result<T>): T => {
-  if (answer.kind === "ok") return answer.value
-  throw new UnreadableSession(answer.missing ? "there is no session with this id" : answer.reason)
-}
 
 /** Reads the newest `limit` messages. Asks for one more, to learn whether there are older ones. */
 const readNewest = async (sessions: ReadSessionDeps["sessions"], sessionID: string, limit: number): Promise<Page> => {
@@ -263,14 +258,9 @@ export const createReadSession = ({ sessions, records, isSameTask, run, log, sta
         throw new UnreadableSession(`search ${JSON.stringify(search)} is refused: ${parsed.reason}`)
       const prepare = async (lines: readonly string[]): Promise<LineSearch> =>
         parsed.kind === "text" ? parsed.find : matchLines(run, parsed, lines)
-      const found = await searchSession(sessions, sessionID, {
-        prepare,
-        size: SEARCH_PAGE_MESSAGES[parsed.kind],
-        detail,
-        isOver,
-      })
-      if (found.kind === "failed") throw new UnreadableSession(found.reason)
-      return { title, output: `${notice}${found.text}` }
+      const size = SEARCH_PAGE_MESSAGES[parsed.kind]
+      const found = await searchSession(sessions, sessionID, { prepare, size, detail, isOver })
+      return { title, output: `${notice}${found}` }
     }
     const limit = clampLimit(request.limit)
     const page =
