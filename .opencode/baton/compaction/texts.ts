@@ -199,20 +199,17 @@ export const otherHandoffSection = (section: string, taskID: string): Section =>
   }
 }
 
-/** Task block, other agents' handoffs and facts within the budget; the same text goes to the prompt and to output.context. */
-const renderTaskAndFacts = ({ identity, otherHandoffs, facts, budget }: CompactionPromptInput): string => {
-  const others = otherHandoffs.map((section) => otherHandoffSection(section, identity.taskID))
-  return fitSections([...taskSections(identity), ...others, factsSection(facts)], budget)
-}
-
 /**
- * The whole text that replaces OpenCode's compaction prompt.
+ * The whole text that replaces OpenCode's compaction prompt, and the block in it that goes to output.context, too: the task, other
+ * agents' handoffs and the facts within the budget.
  *
  * The previous summary is carried in full, outside the budget: OpenCode's own prompt carries it too, and without it agents
  * forget.
  */
 export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: string; block: string } => {
-  const block = renderTaskAndFacts(input)
+  const { identity, facts } = input
+  const others = input.otherHandoffs.map((section) => otherHandoffSection(section, identity.taskID))
+  const block = fitSections([...taskSections(identity), ...others, factsSection(facts)], input.budget)
   const previous = input.previousSummary?.trim()
   const parts = [
     input.instructions.trim(),
