@@ -99,7 +99,16 @@ const findOtherClaim = async (
   return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
 }
 
-const tellIfBroken = (notices: Notices, file: PromptFile): void => {
+/** Says why a built-in text stands in for a prompt file. */
+const tellUnused = (
+  { notices, log }: Pick<ContextDeps, "notices" | "log">,
+  file: Exclude<PromptFile, { kind: "text" }>,
+  { sessionID, prompt, text }: { sessionID: string; prompt: string; text: string },
+): void => {
+  const { path } = file
+  if (file.kind === "foreign")
+    log.info(`${path} is the project's own (no contract comment): built-in ${text} used`, { sessionID })
+  else log.warn(`${prompt} prompt unusable: built-in ${text} used`, { sessionID, path, reason: file.reason })
   if (isBroken(file)) notices(brokenPromptNotice(file))
 }
 
@@ -112,12 +121,7 @@ const readProtocol = (deps: IdentityDeps, binding: SessionTask): string => {
     const protocol = extractProtocol(file.text, { taskID })
     if (protocol !== undefined) return protocol
     deps.log.warn("role prompt has no protocol section: built-in text used", { sessionID, role })
-  } else if (file.kind === "foreign") {
-    deps.log.info(`${file.path} is the project's own (no contract comment): built-in protocol used`, { sessionID })
-  } else {
-    deps.log.warn("role prompt unusable: built-in protocol used", { sessionID, path: file.path, reason: file.reason })
-    tellIfBroken(deps.notices, file)
-  }
+  } else tellUnused(deps, file, { sessionID, prompt: "role", text: "protocol" })
   return builtInProtocol(role, { taskID })
 }
 
@@ -199,12 +203,6 @@ export const loadContext = async (
 export const readInstructions = (deps: Pick<ContextDeps, "prompts" | "notices" | "log">, sessionID: string): string => {
   const file = deps.prompts.read("handoff")
   if (file.kind === "text") return file.text
-  const { path } = file
-  if (file.kind === "foreign") {
-    deps.log.info(`${path} is the project's own (no contract comment): built-in text used`, { sessionID })
-  } else {
-    deps.log.warn("handoff prompt unusable: built-in text used", { sessionID, path, reason: file.reason })
-    tellIfBroken(deps.notices, file)
-  }
+  tellUnused(deps, file, { sessionID, prompt: "handoff", text: "text" })
   return DEFAULT_HANDOFF_PROMPT
 }
