@@ -61,8 +61,8 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
     return { kind: "draft" }
   }
 
-  const holds = async (sessionID: string, text: string, limit: number): Promise<boolean | string> => {
-    const read = await sessions.messages(sessionID, limit)
+  const holds = async (sessionID: string, text: string): Promise<boolean | string> => {
+    const read = await sessions.messages(sessionID, FIRST_MESSAGES)
     if (read.kind === "failed") return read.reason
     const parts = read.value.messages.flatMap((message) => message.parts)
     return parts.some((part) => part.type === "text" && part.text === text)
@@ -74,7 +74,7 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
     let found: boolean | string = false
     for (let poll = 0; poll < polls && found !== true; poll++) {
       if (poll > 0) await pause(ARRIVAL_POLL_MS)
-      found = await holds(sessionID, text, isStarted ? FIRST_MESSAGES : 1)
+      found = await holds(sessionID, text)
     }
     if (found === true) return undefined
     return { kind: "failed", reason: found === false ? "the new session does not hold the draft" : found, sessionID }
