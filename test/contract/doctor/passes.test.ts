@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -8,8 +7,8 @@ import { findServing } from "../../../.opencode/baton/doctor/serving.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
-import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { gitIn } from "../../support/opencode/pass-project.ts"
+import { NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { gitIn, spawnPass } from "../../support/opencode/pass-project.ts"
 
 const PASS = "pass_20260101102030000_abcd"
 
@@ -26,12 +25,7 @@ const setUp = () => {
   const examine = async () => passesCheck.run({ ...context, serving: await findServing(context) })
   /** Starts a pass in a process and kills it at this step, as a crash would. */
   const cutOffAt = async (step: string): Promise<void> => {
-    const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
-    const argv = ["--no-env-file", "--config=/dev/null", "run", script, root, PASS, '{"a.txt":"two\\n"}']
-    const child = spawn(NEWEST.path, argv, {
-      env: { ...process.env, BUN_BE_BUN: "1" },
-      stdio: ["ignore", "pipe", "inherit"],
-    })
+    const child = spawnPass(NEWEST, root, PASS, { "a.txt": "two\n" })
     let said = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       said += text

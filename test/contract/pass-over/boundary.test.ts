@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
-import { type Boundary, createBoundary } from "../../../.opencode/baton/pass-over/sandbox/boundary.ts"
+import { createBoundary } from "../../../.opencode/baton/pass-over/sandbox/boundary.ts"
 import { promised } from "../../requirements.ts"
 import { HAS_BUBBLEWRAP } from "../../support/bubblewrap.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -33,24 +33,21 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
     const made = await createBoundary({ sandbox, kept: [project] })
     if (made.kind === "refused") throw new Error(made.reason)
     onTestFinished(() => made.remove())
-    return { project, sandbox, boundary: made }
+    /** Starts a command as OpenCode does. */
+    const say = (command: string, env: Record<string, string> = made.environment) =>
+      run(["bash", "-c", made.guard(command)], { cwd: sandbox, deadlineMs: 20_000, env })
+    return { project, sandbox, boundary: made, say }
   }
-  /** Starts a command as OpenCode does. */
-  const say = (boundary: Boundary, cwd: string, command: string, env: Record<string, string> = boundary.environment) =>
-    run(["bash", "-c", boundary.guard(command)], { cwd, deadlineMs: 20_000, env })
 
   test(
     promised("pass-over.B10", "lets a shell write in the sandbox and in its own /tmp, and nowhere else"),
     async () => {
-      const { project, sandbox, boundary } = await open()
+      const { project, sandbox, say } = await open()
       const name = `of-a-pass-${process.pid}`
       const outside = [join(project, "x"), "../y", "/var/tmp/of-a-pass", "/dev/shm/../../var/of-a-pass"]
       const tries = outside.map((path) => `(echo out > '${path}') 2>/dev/null && echo "WROTE ${path}"`).join("\n")
-      const told = await say(
-        boundary,
-        sandbox,
-        `echo "it's in" > made.txt; echo t > /tmp/${name}; cat /tmp/${name} "$TMPDIR/${name}"\n${tries}\nls /run\nexit 7`,
-      )
+      const writes = `echo "it's in" > made.txt; echo t > /tmp/${name}; cat /tmp/${name} "$TMPDIR/${name}"`
+      const told = await say([writes, tries, "ls /run", "exit 7"].join("\n"))
       expect(told).toMatchObject({ kind: "exited", exitCode: 7 })
       const { stdout } = told as Extract<typeof told, { kind: "exited" }>
       expect(stdout).not.toContain("WROTE")
@@ -63,13 +60,12 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
   )
 
   test(promised("pass-over.B10", "holds what a command starts, and cannot be left by it"), async () => {
-    const { project, sandbox, boundary } = await open()
-    const told = await say(
-      boundary,
-      sandbox,
-      `bash -c 'sh -c "echo out > ../x"'; mount -o remount,rw / ; echo out > ../x; (echo "exit 0" > ${boundary.environment.BASH_ENV}); ps -e | wc -l`,
-    )
-    expect(told).toMatchObject({ kind: "exited", exitCode: 0 })
+    const { project, boundary, say } = await open()
+    const tries = [
+      `bash -c 'sh -c "echo out > ../x"'; mount -o remount,rw / ; echo out > ../x`,
+      `(echo "exit 0" > ${boundary.environment.BASH_ENV}); ps -e | wc -l`,
+    ]
+    expect(await say(tries.join("\n"))).toMatchObject({ kind: "exited", exitCode: 0 })
     expect(readdirSync(project)).toEqual(["a sandbox's place"])
     expect(execFileSync("cat", [boundary.environment.BASH_ENV ?? ""], { encoding: "utf8" })).toContain("exec ")
   })
@@ -77,7 +73,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
   test(
     promised("pass-over.B10", "lets root change nothing of the kernel, and leads back to no terminal or server"),
     async () => {
-      const { sandbox, boundary } = await open()
+      const { boundary, say } = await open()
       const tries = [
         // Its own value, so that a boundary with a hole does no harm.
         "read -r value < /proc/sys/vm/swappiness",
@@ -89,13 +85,13 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
         "echo tried",
       ]
       const environment = { ...boundary.environment, OPENCODE_SERVER_PASSWORD: "secret" }
-      expect(await say(boundary, sandbox, tries.join("\n"), environment)).toMatchObject({ stdout: "\ntried\n" })
+      expect(await say(tries.join("\n"), environment)).toMatchObject({ stdout: "\ntried\n" })
     },
   )
 
   test(promised("pass-over.B10", "fails a command whose shell did not go into it"), async () => {
-    const { sandbox, boundary } = await open()
-    const told = await say(boundary, sandbox, "echo out > made.txt", {})
+    const { sandbox, say } = await open()
+    const told = await say("echo out > made.txt", {})
     expect(told).toMatchObject({ kind: "exited", stderr: expect.stringContaining("no boundary") })
     expect(readdirSync(sandbox)).toEqual([])
     const made = await createBoundary({ sandbox, kept: [] }, { env: { ...process.env, SHELL: "/bin/sh" } })

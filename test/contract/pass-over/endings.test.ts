@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred, withDeadline } from "../../../.opencode/baton/host/async.ts"
@@ -7,19 +7,16 @@ import { createPersonsPasses } from "../../../.opencode/baton/pass-over/audit/pe
 import { queryAudit } from "../../../.opencode/baton/pass-over/audit/query.ts"
 import { promised } from "../../requirements.ts"
 import { type AgentTurn, type Faults, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
-import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
+import { DONE, openFeaturePasses, speakOn, writing } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
 
-/** Keeps the turn open until it is aborted. */
-const speakOn = ({ signal }: AgentTurn): Promise<void> =>
-  new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
-
-describe("what a child changed", () => {
-  test.each([
-    ["completed", true],
-    ["partial", false],
-    ["failed", false],
-  ])(promised("pass-over.B2", "with auto_apply and a return that says %s goes in: %s"), async (status, goesIn) => {
+test.each([
+  ["completed", true],
+  ["partial", false],
+  ["failed", false],
+])(
+  promised("pass-over.B2", "with auto_apply and a return that says %s, what a child changed goes in: %s"),
+  async (status, goesIn) => {
     const passes = openFeaturePasses({
       defaults: { auto_apply: true },
       coder: writing({ "made.txt": "made\n" }, { status, summary: "So far." }),
@@ -27,41 +24,36 @@ describe("what a child changed", () => {
     const answer = await passes.pass()
     expect(existsSync(join(passes.root, "made.txt"))).toBe(goesIn)
     expect(answer).toContain(goesIn ? "in the worktree (applied)" : "1 of them are pending")
-  })
-})
-
-describe("a pass that OpenCode's exit ends", () => {
-  test(promised(["pass-over.A4", "pass-over.B3"], "is kept, and told at the next start's first idle"), async () => {
-    const passes = openFeaturePasses({
-      coder: async (turn) => {
-        await turn.write("half.txt", "half\n")
-        await speakOn(turn)
-      },
-    })
-    const passing = passes.pass()
-    const id = await passes.reaches("waiting_for_return")
-    await expect.poll(() => existsSync(join(passes.folder, id, "copy", "half.txt"))).toBe(true)
-    await passes.feature.stop()
-    expect(passes.recordOf(id).state).toMatchObject({ state: "returned", is_late: true, undecided: ["half.txt"] })
-    expect(existsSync(join(passes.root, "half.txt"))).toBe(false)
-    await passing
-  })
-})
-
-test(
-  promised("pass-over.D2", "a subagent whose session is deleted works in its sandbox, and only until then"),
-  async () => {
-    const passes = openFeaturePasses({
-      coder: async (turn) => {
-        await passes.feature.receive({ type: "session.deleted", properties: { info: { id: turn.sessionID } } })
-        await turn.write("late.txt", "late\n").catch(() => {})
-        await speakOn(turn)
-      },
-    })
-    expect(await passes.pass()).toContain("coder → aborted")
-    expect(existsSync(join(passes.root, "late.txt"))).toBe(false)
   },
 )
+
+test(promised(["pass-over.A4", "pass-over.B3"], "a pass that OpenCode's exit ends is kept, and late"), async () => {
+  const passes = openFeaturePasses({
+    coder: async (turn) => {
+      await turn.write("half.txt", "half\n")
+      await speakOn(turn)
+    },
+  })
+  const passing = passes.pass()
+  const id = await passes.reaches("waiting_for_return")
+  await expect.poll(() => existsSync(passes.copy("half.txt"))).toBe(true)
+  await passes.feature.stop()
+  expect(passes.recordOf(id).state).toMatchObject({ state: "returned", is_late: true, undecided: ["half.txt"] })
+  expect(existsSync(join(passes.root, "half.txt"))).toBe(false)
+  await passing
+})
+
+test(promised("pass-over.D2", "a subagent whose session is deleted works in its sandbox until then"), async () => {
+  const passes = openFeaturePasses({
+    coder: async (turn) => {
+      await passes.feature.receive({ type: "session.deleted", properties: { info: { id: turn.sessionID } } })
+      await turn.write("late.txt", "late\n").catch(() => {})
+      await speakOn(turn)
+    },
+  })
+  expect(await passes.pass()).toContain("coder → aborted")
+  expect(existsSync(join(passes.root, "late.txt"))).toBe(false)
+})
 
 test(promised("pass-over.E4", "a pass that cannot be begun leaves neither its files nor its lock"), async () => {
   let isBroken = true
@@ -70,34 +62,27 @@ test(promised("pass-over.E4", "a pass that cannot be begun leaves neither its fi
     faults: (call) => (isBroken && call === "create" ? "InjectedFault" : undefined),
   })
   expect(await passes.pass()).toContain("E011")
-  const [id = ""] = passes.ids()
-  expect(existsSync(join(passes.folder, id, "copy"))).toBe(false)
-  expect(existsSync(join(passes.folder, id, "work.lock"))).toBe(false)
+  expect(readdirSync(join(passes.folder, passes.id()))).not.toContain("copy")
+  expect(readdirSync(join(passes.folder, passes.id()))).not.toContain("work.lock")
   isBroken = false
   expect(await passes.pass()).toContain("coder → completed")
   expect(readIn(passes.root, "a.txt")).toBe("a\n")
 })
 
-test(
-  promised(["pass-over.A3", "pass-over.C3"], "applying a rename asks for the file that it removes, too"),
-  async () => {
-    const passes = openFeaturePasses({
-      coder: async ({ write, remove, giveBack }) => {
-        await remove("a.txt")
-        await write("moved/a.txt", "a\n")
-        await giveBack(DONE)
-      },
-    })
-    expect(await passes.pass()).toContain("renamed moved/a.txt (from a.txt)")
-    const asked: string[][] = []
-    const context = {
-      ...fakeToolContext(passes.opencode.rootID),
-      ask: async ({ patterns }: { patterns: string[] }) => void asked.push(patterns),
-    }
-    await passes.feature.apply({ pass_over_id: passes.ids()[0] ?? "" }, context)
-    expect(asked).toEqual([["moved/a.txt", "a.txt"]])
-  },
-)
+test(promised(["pass-over.A3", "pass-over.C3"], "applying a rename asks for the removed file, too"), async () => {
+  const passes = openFeaturePasses({
+    coder: async ({ write, remove, giveBack }) => {
+      await remove("a.txt")
+      await write("moved/a.txt", "a\n")
+      await giveBack(DONE)
+    },
+  })
+  expect(await passes.pass()).toContain("renamed moved/a.txt (from a.txt)")
+  const asked: string[][] = []
+  const ask = async ({ patterns }: { patterns: string[] }) => void asked.push(patterns)
+  await passes.apply({}, { ...fakeToolContext(passes.opencode.rootID), ask })
+  expect(asked).toEqual([["moved/a.txt", "a.txt"]])
+})
 
 describe("a result that the user has not released", () => {
   const SECRET = "what only the user may release"
@@ -117,51 +102,41 @@ describe("a result that the user has not released", () => {
         if (user.says === "no") throw new Error("rejected")
       },
     })
-    const told = () => JSON.stringify(passes.opencode.messagesOf(passes.opencode.rootID))
-    return { ...passes, user, context, told }
+    return { ...passes, user, context }
   }
 
   test(promised("pass-over.A6", "comes back by no other tool, until the user says yes"), async () => {
-    const { pass, feature, ids, context, user } = openAsking()
-    expect(await pass({}, context())).toContain("the user has not approved the result of coder")
-    const [id = ""] = ids()
-    for (const tool of [feature.status, feature.apply]) {
-      const answer = await tool({ pass_over_id: id }, context())
+    const { pass, status, apply, context, user } = openAsking()
+    for (const answer of [await pass({}, context()), await status(context()), await apply({}, context())]) {
       expect(answer).toContain("the user has not approved the result of coder")
       expect(answer).not.toContain(SECRET)
     }
     user.says = "yes"
-    expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
+    expect(await status(context())).toContain(SECRET)
     expect(user.asked).toBe(4)
     user.says = "no"
-    expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
-    expect(await feature.apply({ pass_over_id: id }, context())).toContain("applied")
+    expect(await status(context())).toContain(SECRET)
+    expect(await apply({}, context())).toContain("applied")
   })
 
-  test(
-    promised(["pass-over.A4", "pass-over.A6"], "is announced without its content, and asked for by its status"),
-    async () => {
-      const { pass, feature, context, user, told, reaches } = openAsking()
-      await pass({ async: true }, context())
-      const id = await reaches("returned")
-      await expect.poll(told).toContain(`[result of ${id}]`)
-      expect(told()).not.toContain(SECRET)
-      expect(told()).toContain("pass_over_status")
-      expect(user.asked).toBe(0)
-      user.says = "yes"
-      expect(await feature.status({ pass_over_id: id }, context())).toContain(SECRET)
-    },
-  )
+  test(promised(["pass-over.A4", "pass-over.A6"], "is announced without its content, for its status"), async () => {
+    const { pass, status, context, user, told, reaches } = openAsking()
+    await pass({ async: true }, context())
+    const id = await reaches("returned")
+    await expect.poll(told).toContain(`[result of ${id}]`)
+    expect(told()).not.toContain(SECRET)
+    expect(told()).toContain("pass_over_status")
+    expect(user.asked).toBe(0)
+    user.says = "yes"
+    expect(await status(context())).toContain(SECRET)
+  })
 })
 
 describe("a result that is not waited for, and whose files are decided on", () => {
   /** OpenCode does not tell that the root session is idle. */
   const isNeverIdle: Faults = (call) => (call === "status" ? "InjectedFault" : undefined)
-  const openWriting = (defaults: Record<string, unknown> = {}, faults: Faults = () => undefined) => {
-    const passes = openFeaturePasses({ defaults, faults, coder: writing({ "made.txt": "made\n" }) })
-    const told = () => JSON.stringify(passes.opencode.messagesOf(passes.opencode.rootID))
-    return { ...passes, told }
-  }
+  const openWriting = (defaults: Record<string, unknown> = {}, faults: Faults = () => undefined) =>
+    openFeaturePasses({ defaults, faults, coder: writing({ "made.txt": "made\n" }) })
 
   test(promised("pass-over.A4", "by the policy is announced like any other"), async () => {
     const { pass, reaches, told } = openWriting({ auto_apply: true })
@@ -172,11 +147,10 @@ describe("a result that is not waited for, and whose files are decided on", () =
   })
 
   test(promised("pass-over.A4", "by its originator before it was told is not announced behind that"), async () => {
-    const { feature, pass, reaches, recordOf, opencode } = openWriting({}, isNeverIdle)
+    const { apply, pass, reaches, recordOf } = openWriting({}, isNeverIdle)
     await pass({ async: true })
     const id = await reaches("returned")
-    const context = fakeToolContext(opencode.rootID)
-    expect(await feature.apply({ pass_over_id: id }, context)).toContain("applied")
+    expect(await apply()).toContain("applied")
     expect(recordOf(id).announced_at).not.toBeNull()
   })
 
@@ -195,15 +169,11 @@ describe("a result that is not waited for, and whose files are decided on", () =
 test(promised("pass-over.A9", "a stored result that is for another agent goes to nobody"), async () => {
   const passes = openFeaturePasses({ coder: writing({ "made.txt": "made\n" }) })
   await passes.pass()
-  const [id = ""] = passes.ids()
-  const record = passes.recordOf(id)
+  const record = passes.recordOf(passes.id())
   const foreign = { ...record, output: { ...record.output, return_to: "alice" } }
-  writeFileSync(join(passes.folder, id, "pass.json"), JSON.stringify(foreign))
-  const { feature, opencode } = passes
-  for (const tool of [feature.status, feature.apply, feature.reject]) {
-    const answer = await tool({ pass_over_id: id }, fakeToolContext(opencode.rootID))
-    expect(answer).toContain("E020 RETURN_CONTEXT_LOST: The result of")
-  }
+  writeFileSync(join(passes.folder, passes.id(), "pass.json"), JSON.stringify(foreign))
+  for (const call of [passes.status, passes.apply, passes.reject])
+    expect(await call()).toContain("E020 RETURN_CONTEXT_LOST: The result of")
 })
 
 describe("a subagent that has returned and speaks on", () => {
@@ -235,7 +205,7 @@ describe("a subagent that has returned and speaks on", () => {
   test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
     const passes = openFeaturePasses({
       coder: async (turn) => {
-        await passes.pass({ subagent: "second" }, toolContextOf(turn.sessionID, "coder"))
+        await passes.passOn(turn)
         await turn.giveBack(DONE)
       },
       second: async (turn) => {
@@ -251,28 +221,23 @@ describe("a subagent that has returned and speaks on", () => {
   })
 })
 
-test(
-  promised("pass-over.B1", "a subagent that runs another tool beside its return is waited for to its end"),
-  async () => {
-    let [returned, end] = [false, (): void => {}]
-    const passes = openFeaturePasses({
-      coder: async (turn) => {
-        await turn.write("b.txt", "b\n")
-        await turn.giveBack(DONE)
-        returned = true
-        await new Promise<void>((resolve) => {
-          end = resolve
-        })
-      },
-    })
-    const answer = passes.pass()
-    // If it were idle, its return would have ended after its result.
-    await expect.poll(() => returned).toBe(true)
-    expect(passes.recordOf(passes.ids()[0] ?? "").state.state).toBe("waiting_for_return")
-    end()
-    expect(await answer).toContain("added b.txt")
-  },
-)
+test(promised("pass-over.B1", "a subagent that runs another tool beside its return is waited for"), async () => {
+  const [returned, end] = [createDeferred<void>(), createDeferred<void>()]
+  const passes = openFeaturePasses({
+    coder: async (turn) => {
+      await turn.write("b.txt", "b\n")
+      await turn.giveBack(DONE)
+      returned.resolve()
+      await end.promise
+    },
+  })
+  const answer = passes.pass()
+  // If it were idle, its return would have ended after its result.
+  await returned.promise
+  expect(passes.recordOf(passes.id()).state.state).toBe("waiting_for_return")
+  end.resolve()
+  expect(await answer).toContain("added b.txt")
+})
 
 const [ATTEMPT_MS, PASS_MS] = [600_000, 900_000]
 
@@ -322,26 +287,21 @@ test.each<[string, (turn: AgentTurn, runOut: (ms: number) => void) => Promise<vo
   },
 )
 
-test(
-  promised("pass-over.E5", "attempts that take too long end with max_time_ms, and what was changed is kept"),
-  async () => {
-    let attempts = 0
-    const { startTimer, runOut } = createClock()
-    const passes = openFeaturePasses({
-      defaults: { timeout_ms: ATTEMPT_MS, on_timeout: "stop", max_retries: 10, max_time_ms: PASS_MS },
-      startTimer,
-      coder: async (turn) => {
-        await turn.write("half.txt", "half\n")
-        runOut(++attempts === 1 ? ATTEMPT_MS : PASS_MS)
-        await speakOn(turn)
-      },
-    })
-    const answer = await passes.pass()
-    expect(answer).toContain("coder → timeout")
-    expect(answer).toContain("It worked for max_time_ms")
-    expect(answer).toContain("added half.txt")
-  },
-)
+test(promised("pass-over.E5", "attempts that take too long end with max_time_ms, their work is kept"), async () => {
+  let attempts = 0
+  const { startTimer, runOut } = createClock()
+  const passes = openFeaturePasses({
+    defaults: { timeout_ms: ATTEMPT_MS, on_timeout: "stop", max_retries: 10, max_time_ms: PASS_MS },
+    startTimer,
+    coder: async (turn) => {
+      await turn.write("half.txt", "half\n")
+      runOut(++attempts === 1 ? ATTEMPT_MS : PASS_MS)
+      await speakOn(turn)
+    },
+  })
+  const answer = await passes.pass()
+  for (const part of ["coder → timeout", "It worked for max_time_ms", "added half.txt"]) expect(answer).toContain(part)
+})
 
 test(promised("pass-over.C7", "an agent whose own pass has timed out passes nothing on"), async () => {
   const answered = createDeferred<string>()
@@ -349,8 +309,7 @@ test(promised("pass-over.C7", "an agent whose own pass has timed out passes noth
     defaults: { timeout_ms: 1_000, on_timeout: "continue" },
     coder: async (turn) => {
       await passes.reaches("timed_out")
-      const args = { subagent: "second", objective: "Inner", reason: "test" }
-      answered.resolve(await passes.feature.pass(args, toolContextOf(turn.sessionID, "coder")))
+      answered.resolve(await passes.passOn(turn))
       await turn.giveBack(DONE)
     },
     second: writing({}),

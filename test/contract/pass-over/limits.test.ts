@@ -4,114 +4,88 @@ import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
 import { fakeToolContext } from "../../support/opencode/fake-opencode.ts"
-import { DONE, openFeaturePasses, toolContextOf, writing } from "../../support/opencode/feature-passes.ts"
+import { DONE, openFeaturePasses, speakOn, writing } from "../../support/opencode/feature-passes.ts"
 import { userMessage } from "../../support/opencode/stored-messages.ts"
 
 describe("a pass made from within a pass", () => {
-  test(
-    promised(["pass-over.B2", "pass-over.C3"], "is waited for: no session of a pass works after its pass"),
-    async () => {
-      let inner = ""
-      const passes = openFeaturePasses({
-        coder: async ({ sessionID, giveBack }) => {
-          const args = { subagent: "second", objective: "Inner", reason: "test", messages: 0, async: true }
-          inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
-          await giveBack(DONE)
-        },
-        second: writing({ "inner.txt": "inner\n" }),
-      })
-      const answer = await passes.pass()
-      expect(answer).toContain("coder → completed")
-      expect(inner).toContain("second → completed")
-      expect(inner).toContain("added inner.txt")
-      await expect.poll(() => passes.opencode.isBusy()).toBe(false)
-    },
-  )
+  test(promised(["pass-over.B2", "pass-over.C3"], "is waited for: no session works after its pass"), async () => {
+    let inner = ""
+    const passes = openFeaturePasses({
+      coder: async (turn) => {
+        inner = await passes.passOn(turn, { async: true })
+        await turn.giveBack(DONE)
+      },
+      second: writing({ "inner.txt": "inner\n" }),
+    })
+    expect(await passes.pass()).toContain("coder → completed")
+    expect(inner).toContain("second → completed")
+    expect(inner).toContain("added inner.txt")
+    await expect.poll(() => passes.opencode.isBusy()).toBe(false)
+  })
 
   test(promised("pass-over.B2", "is stopped at its time-out, whatever on_timeout says"), async () => {
     let inner = ""
     const passes = openFeaturePasses({
       defaults: { on_timeout: "continue" },
       subagents: { second: { timeout_ms: 1_000 } },
-      coder: async ({ sessionID, giveBack }) => {
-        const args = { subagent: "second", objective: "Inner", reason: "test" }
-        inner = await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
-        await giveBack(DONE)
+      coder: async (turn) => {
+        inner = await passes.passOn(turn)
+        await turn.giveBack(DONE)
       },
-      second: ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+      second: speakOn,
     })
     await passes.pass()
     expect(inner).toContain("second → timeout")
   })
 })
 
-test(promised(
-  ["pass-over.B2", "pass-over.C3"],
-  "a child that does not end when it is told to may use no tool any more",
-), async () => {
-  let goOn = (): void => {}
-  const held = new Promise<void>((resolve) => {
-    goOn = resolve
-  })
-  let refusal: unknown
-  let isOver = false
+test(promised(["pass-over.B2", "pass-over.C3"], "a child that does not end when told may use no tool"), async () => {
+  const [held, refused] = [createDeferred<void>(), createDeferred<unknown>()]
   const passes = openFeaturePasses({
     defaults: { timeout_ms: 1_000, on_timeout: "stop" },
     coder: async ({ write }) => {
-      await held
-      await write("escaped.txt", "out\n").catch((error: unknown) => {
-        refusal = error
-      })
-      isOver = true
+      await held.promise
+      await write("escaped.txt", "out\n").then(refused.resolve, refused.resolve)
     },
   })
-  const answer = await passes.pass()
-  expect(answer).toContain("coder → timeout")
-  goOn()
-  await expect.poll(() => isOver).toBe(true)
-  expect(String(refusal)).toContain("the pass is over")
+  expect(await passes.pass()).toContain("coder → timeout")
+  held.resolve()
+  expect(String(await refused.promise)).toContain("the pass is over")
   expect(existsSync(join(passes.root, "escaped.txt"))).toBe(false)
 }, 20_000)
 
-test(
-  promised("pass-over.B2", "an editing tool of a child writes through no link that leads out of its sandbox"),
-  async () => {
-    const refused: string[] = []
-    const passes = openFeaturePasses({
-      coder: async ({ use, giveBack }) => {
-        const calls: [string, Record<string, unknown>][] = [
-          ["edit", { filePath: join(passes.root, "config/x") }],
-          ["write", { filePath: "nowhere" }],
-          ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: config/deep/y\n+y\n*** End Patch" }],
-          ["write", { filePath: "near/y" }],
-          ["read", { filePath: "config/x" }],
-        ]
-        for (const [tool, args] of calls) {
-          await use(tool, args).catch((error: unknown) => refused.push(`${tool}: ${String(error)}`))
-        }
-        await giveBack(DONE)
-      },
-      files: { "real/x": "x\n" },
-    })
-    symlinkSync(join(passes.root, "real"), join(passes.root, "config"))
-    symlinkSync(join(passes.root, "real", "later"), join(passes.root, "nowhere"))
-    symlinkSync("real", join(passes.root, "near"))
-    await passes.pass()
-    expect(refused.map((text) => text.split(":")[0])).toEqual(["edit", "write", "apply_patch"])
-    for (const text of refused) expect(text).toContain("leads out of your sandbox")
-  },
-)
+test(promised("pass-over.B2", "a child's editing tool writes through no link out of its sandbox"), async () => {
+  const refused: string[] = []
+  const passes = openFeaturePasses({
+    coder: async ({ use, giveBack }) => {
+      const calls: [string, Record<string, unknown>][] = [
+        ["edit", { filePath: join(passes.root, "config/x") }],
+        ["write", { filePath: "nowhere" }],
+        ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: config/deep/y\n+y\n*** End Patch" }],
+        ["write", { filePath: "near/y" }],
+        ["read", { filePath: "config/x" }],
+      ]
+      for (const [tool, args] of calls)
+        await use(tool, args).catch((error: unknown) => refused.push(`${tool}: ${String(error)}`))
+      await giveBack(DONE)
+    },
+    files: { "real/x": "x\n" },
+  })
+  symlinkSync(join(passes.root, "real"), join(passes.root, "config"))
+  symlinkSync(join(passes.root, "real", "later"), join(passes.root, "nowhere"))
+  symlinkSync("real", join(passes.root, "near"))
+  await passes.pass()
+  expect(refused.map((text) => text.split(":")[0])).toEqual(["edit", "write", "apply_patch"])
+  for (const text of refused) expect(text).toContain("leads out of your sandbox")
+})
 
 test(promised("pass-over.B3", "a pass within a pass is given the files as its originator has them"), async () => {
   const orders: string[] = []
   const passes = openFeaturePasses({
-    coder: async ({ sessionID, write, giveBack }) => {
-      await write("a.txt", "changed by the coder\n")
-      for (const file of ["a.txt", join(passes.root, "a.txt")]) {
-        const args = { subagent: "second", objective: "Look", reason: "test", messages: 0, files: [file] }
-        await passes.feature.pass(args, toolContextOf(sessionID, "coder"))
-      }
-      await giveBack(DONE)
+    coder: async (turn) => {
+      await turn.write("a.txt", "changed by the coder\n")
+      for (const file of ["a.txt", join(passes.root, "a.txt")]) await passes.passOn(turn, { files: [file] })
+      await turn.giveBack(DONE)
     },
     second: async ({ context, giveBack }) => {
       orders.push(context)
@@ -123,14 +97,11 @@ test(promised("pass-over.B3", "a pass within a pass is given the files as its or
   for (const order of orders) expect(order).toContain("### a.txt\n```\nchanged by the coder\n")
 })
 
-test(
-  promised(["pass-over.C2", "pass-over.E1"], "a policy that has gone since OpenCode's start allows nothing"),
-  async () => {
-    const passes = openFeaturePasses({ coder: writing({}) })
-    rmSync(passes.policyPath)
-    expect(await passes.pass()).toContain("E030")
-  },
-)
+test(promised(["pass-over.C2", "pass-over.E1"], "a policy gone since OpenCode's start allows nothing"), async () => {
+  const passes = openFeaturePasses({ coder: writing({}) })
+  rmSync(passes.policyPath)
+  expect(await passes.pass()).toContain("E030")
+})
 
 test(promised("pass-over.D3", "a call that OpenCode keeps waiting does not hold up the other ones"), async () => {
   const answered = createDeferred<undefined>()
@@ -145,31 +116,28 @@ test(promised("pass-over.D3", "a call that OpenCode keeps waiting does not hold 
   expect(await first).toContain("coder → completed")
 })
 
-test(
-  promised("pass-over.D3", "a first pass does not wait until those of earlier processes are recovered"),
-  async () => {
-    let recovering: "no" | "next" | "now" = "no"
-    const passes = openFeaturePasses({
-      coder: writing({}),
-      faults: (call) => {
-        if (call !== "messages" || recovering !== "next") return undefined
-        recovering = "now"
-        return new Promise(() => {})
-      },
-    })
-    await passes.pass()
-    // A pass whose process is gone, and for whose session OpenCode does not answer.
-    const [id = ""] = passes.ids()
-    const record = { ...passes.recordOf(id), state: { state: "waiting_for_return" }, output: null }
-    writeFileSync(join(passes.folder, id, "pass.json"), JSON.stringify(record))
-    writeFileSync(join(passes.folder, "unfinished", id), "")
-    recovering = "next"
-    const restarted = passes.start()
-    await expect.poll(() => recovering).toBe("now")
-    const args = { subagent: "coder", objective: "Work", reason: "test" }
-    expect(await restarted.pass(args, fakeToolContext(passes.opencode.rootID))).toContain("coder → completed")
-  },
-)
+test(promised("pass-over.D3", "a first pass does not wait for the recovery of earlier processes' passes"), async () => {
+  let recovering: "no" | "next" | "now" = "no"
+  const passes = openFeaturePasses({
+    coder: writing({}),
+    faults: (call) => {
+      if (call !== "messages" || recovering !== "next") return undefined
+      recovering = "now"
+      return new Promise(() => {})
+    },
+  })
+  await passes.pass()
+  // A pass whose process is gone, and for whose session OpenCode does not answer.
+  const id = passes.id()
+  const record = { ...passes.recordOf(id), state: { state: "waiting_for_return" }, output: null }
+  writeFileSync(join(passes.folder, id, "pass.json"), JSON.stringify(record))
+  writeFileSync(join(passes.folder, "unfinished", id), "")
+  recovering = "next"
+  const restarted = passes.start()
+  await expect.poll(() => recovering).toBe("now")
+  const args = { subagent: "coder", objective: "Work", reason: "test" }
+  expect(await restarted.pass(args, fakeToolContext(passes.opencode.rootID))).toContain("coder → completed")
+})
 
 test(promised("pass-over.A8", "a refused call offers no tools to decide on results; a first pass does"), async () => {
   const passes = openFeaturePasses({ coder: writing({}) })

@@ -1,43 +1,24 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { existsSync, lstatSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { reasonForName } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
-import { type FakeAgent, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
+import type { FakeAgent } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+import { readIn, writeFiles } from "../../support/opencode/pass-project.ts"
 
-const RUNNING = [
-  ".opencode/plugins/evil.ts",
-  ".opencode/baton.json",
-  "opencode.json",
-  "opencode.jsonc",
-  ".gitattributes",
-  ".gitmodules",
-  ".github/workflows/x.yml",
-  ".vscode/tasks.json",
-  ".husky/pre-commit",
-  ".envrc",
-  ".mcp.json",
-  "AGENTS.md",
-  "CLAUDE.md",
-  "prompts/handoff.md",
-  "packages/app/.envrc",
-  "packages/app/agents.md",
-  ".GitHub/Workflows/x.yml",
+const PLANTED = [
+  ...[".opencode/plugins/evil.ts", ".opencode/baton.json", "opencode.json", "opencode.jsonc", ".gitattributes"],
+  ...[".gitmodules", ".github/workflows/x.yml", ".vscode/tasks.json", ".husky/pre-commit", ".envrc", ".mcp.json"],
+  ...["AGENTS.md", "CLAUDE.md"],
 ]
-const ORDINARY = [
-  "src/a.ts",
-  "docs/AGENTS.md.txt",
-  ".github/CODEOWNERS",
-  "src/opencode.ts",
-  "my.envrc",
-  "husky/a",
-  "prompts/mine.md",
-]
+const RUNNING = "prompts/handoff.md packages/app/.envrc packages/app/agents.md .GitHub/Workflows/x.yml".split(" ")
+const ORDINARY =
+  "src/a.ts docs/AGENTS.md.txt .github/CODEOWNERS src/opencode.ts my.envrc husky/a prompts/mine.md".split(" ")
 
 describe("a file that is applied by its name alone", () => {
   test(promised("pass-over.B9", "is one that programs run or obey, at any depth and in any case"), () => {
-    for (const path of RUNNING) expect(reasonForName({ path }), path).toBeDefined()
+    for (const path of [...PLANTED, ...RUNNING]) expect(reasonForName({ path }), path).toBeDefined()
     for (const path of ORDINARY) expect(reasonForName({ path }), path).toBeUndefined()
     expect(reasonForName({ path: "src/a.ts", previous_path: ".envrc" })).toBeDefined()
   })
@@ -58,10 +39,7 @@ describe("a file that is applied by its name alone", () => {
 const planting: FakeAgent = async ({ write, giveBack, use }) => {
   const copy = String((await use("bash", { command: "true", workdir: "." })).workdir)
   await write("ok.txt", "ok\n")
-  for (const path of RUNNING.slice(0, 13)) {
-    mkdirSync(dirname(join(copy, path)), { recursive: true })
-    writeFileSync(join(copy, path), "planted\n")
-  }
+  for (const path of PLANTED) writeFiles(copy, { [path]: "planted\n" })
   symlinkSync("/etc/shadow", join(copy, "NOTES.md"))
   symlinkSync("ok.txt", join(copy, "inside"))
   writeFileSync(join(copy, "run.sh"), "#!/bin/sh\n", { mode: 0o755 })
@@ -69,13 +47,13 @@ const planting: FakeAgent = async ({ write, giveBack, use }) => {
 }
 
 describe("what a child planted", () => {
-  const planted = (root: string) => [...RUNNING.slice(0, 13), "NOTES.md"].filter((path) => existsSync(join(root, path)))
+  const planted = (root: string) => [...PLANTED, "NOTES.md"].filter((path) => existsSync(join(root, path)))
 
   test(promised("pass-over.B9", "is applied by no policy, and named with links, executables and modes"), async () => {
     const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting })
     const answer = await passes.pass()
     expect(planted(passes.root)).toEqual([])
-    expect(readFileSync(join(passes.root, "ok.txt"), "utf8")).toBe("ok\n")
+    expect(readIn(passes.root, "ok.txt")).toBe("ok\n")
     expect(lstatSync(join(passes.root, "inside")).isSymbolicLink()).toBe(true)
     expect(answer).toContain('added NOTES.md (link → "/etc/shadow", applied by its name alone: it leads out')
     expect(answer).toContain('added inside (link → "ok.txt"')
@@ -87,15 +65,13 @@ describe("what a child planted", () => {
   test(promised("pass-over.B9", "is not applied with the rest, and when it is named it is"), async () => {
     const passes = openFeaturePasses({ coder: planting })
     await passes.pass()
-    const [id = ""] = passes.ids()
-    const context = fakeToolContext(passes.opencode.rootID)
-    const answer = await passes.feature.apply({ pass_over_id: id }, context)
+    const answer = await passes.apply()
     expect(planted(passes.root)).toEqual([])
-    expect(answer).toContain(`${id}: applied.`)
+    expect(answer).toContain(`${passes.id()}: applied.`)
     expect(answer).toContain("These are applied by their names alone, and stay pending:\n- ")
-    expect(await passes.feature.apply({ pass_over_id: id }, context)).toContain("nothing was applied")
-    await passes.feature.apply({ pass_over_id: id, artifacts: ["CLAUDE.md", "NOTES.md"] }, context)
-    expect(readFileSync(join(passes.root, "CLAUDE.md"), "utf8")).toBe("planted\n")
+    expect(await passes.apply()).toContain("nothing was applied")
+    await passes.apply({ artifacts: ["CLAUDE.md", "NOTES.md"] })
+    expect(readIn(passes.root, "CLAUDE.md")).toBe("planted\n")
     expect(lstatSync(join(passes.root, "NOTES.md")).isSymbolicLink()).toBe(true)
   })
 
@@ -110,10 +86,7 @@ describe("what a child planted", () => {
     expect(existsSync(join(passes.root, "ok.txt"))).toBe(true)
     expect(existsSync(join(passes.root, "run.sh")), "a rule asks for it").toBe(false)
     expect(answer).toContain("15 of them are pending")
-    const [id = ""] = passes.ids()
-    const artifacts = [".opencode/plugins/evil.ts"]
-    const context = fakeToolContext(passes.opencode.rootID)
-    expect(await passes.feature.apply({ pass_over_id: id, artifacts }, context)).toContain("not permitted here")
+    expect(await passes.apply({ artifacts: [".opencode/plugins/evil.ts"] })).toContain("not permitted here")
     expect(planted(passes.root)).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { SILENT } from "../../../.opencode/baton/host/log.ts"
 import { createPersonsPasses } from "../../../.opencode/baton/pass-over/audit/person.ts"
 import { promised } from "../../requirements.ts"
-import { openFeaturePasses, writing } from "../../support/opencode/feature-passes.ts"
+import { openFeaturePasses, speakOn, writing } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
 
 const ALL = { files: undefined, merge: false, partly: false }
@@ -19,7 +19,7 @@ const ANSWER = {
 const openReturned = async () => {
   const passes = openFeaturePasses({ coder: writing({ "a.txt": "b\n", "new.txt": "new\n" }, ANSWER) })
   await passes.pass()
-  const [id = ""] = passes.ids()
+  const id = passes.id()
   const stateOf = () => passes.recordOf(id).state.state
   return { id, root: passes.root, stateOf, person: createPersonsPasses(passes.root, SILENT) }
 }
@@ -57,10 +57,7 @@ describe("a person in the shell", () => {
   })
 
   test(promised("pass-over.A12", "is told of a pass that is not there, and of one that is at work"), async () => {
-    const passes = openFeaturePasses({
-      coder: ({ signal }) =>
-        new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),
-    })
+    const passes = openFeaturePasses({ coder: speakOn })
     void passes.pass()
     const id = await passes.reaches("waiting_for_return")
     const person = createPersonsPasses(passes.root, SILENT)

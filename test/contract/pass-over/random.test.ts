@@ -6,7 +6,7 @@ import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { type AgentTurn, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
-import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
+import { openFeaturePasses, speakOn } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
 import { testRandom } from "../../support/test-random.ts"
 
@@ -27,20 +27,20 @@ test(promised(
   const random = testRandom()
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   let failing = new Set<string>()
-  const coder = async ({ text, signal, write, giveBack, say }: AgentTurn): Promise<void> => {
+  const coder = async (turn: AgentTurn): Promise<void> => {
+    const { text, write, giveBack, say } = turn
     const [, number = "", fault = ""] = /WORK (\d+) (\S+)/.exec(text) ?? []
     const shared = SHARED[Number(number) % SHARED.length] ?? ""
     if (fault === "crash") throw new Error("the model fails")
     await write(shared, `changed by ${number}\n`)
     await write(`own/${number}.txt`, `made by ${number}\n`)
     if (fault === "crash-late") throw new Error("the model fails")
-    if (fault === "hang" && !signal.aborted)
-      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
+    if (fault === "hang" && !turn.signal.aborted) await speakOn(turn)
     if (fault === "prose") return say("I am done, more or less.")
     for (const _ of [1, 2, 3]) if (fault === "wrong-return") await giveBack({ status: "great" })
     await giveBack({ status: "completed", summary: `Work ${number}` })
   }
-  const { root, folder, ids, opencode, feature, log, recordOf } = openFeaturePasses({
+  const { root, folder, ids, opencode, feature, log, pass, recordOf } = openFeaturePasses({
     coder,
     defaults: { max_retries: 1, max_passes_per_session: 1_000 },
     files: Object.fromEntries(SHARED.map((path) => [path, `${path}\n`])),
@@ -55,10 +55,7 @@ test(promised(
     if (fault === "messages-fail") failing = new Set(["messages"])
     if (fault === "hang") setTimeout(() => abort.abort(), 300)
     const context = fakeToolContext(opencode.rootID, abort.signal)
-    const answer = await feature.pass(
-      { subagent: "coder", objective: `WORK ${number} ${fault}`, reason: "random", messages: 0 },
-      context,
-    )
+    const answer = await pass({ objective: `WORK ${number} ${fault}` }, context)
     return { id: /pass_\d{17}_\w+/.exec(answer)?.[0] ?? "", answer }
   }
 

@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
-import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { BOTH_ENDS, type OpenCodeBinary, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { createPassProject, type PassProject, projectTree, succeed } from "../../support/opencode/pass-project.ts"
+import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+import { createPassProject, projectTree, spawnPass, succeed } from "../../support/opencode/pass-project.ts"
 import { testRandom } from "../../support/test-random.ts"
 
-const FIXTURE = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
 const COUNT = 60
 const STEPS = ["started", "created", "ready", "edited", "collected"] as const
 
@@ -25,12 +23,6 @@ const edited = Object.fromEntries(
   Object.entries({ ...files, ...edits }).flatMap(([path, text]) => (text === null ? [] : [[path, text]])),
 )
 
-const startPass = (binary: OpenCodeBinary, root: string, passID: string): ChildProcess =>
-  spawn(binary.path, ["--no-env-file", "--config=/dev/null", "run", FIXTURE, root, passID, JSON.stringify(edits)], {
-    env: { ...process.env, BUN_BE_BUN: "1" },
-    stdio: ["ignore", "pipe", "inherit"],
-  })
-
 /** Resolves with the steps at the process's end; `onStep` is called at each. */
 const follow = async (child: ChildProcess, onStep: (step: string) => void): Promise<string[]> => {
   const steps: string[] = []
@@ -44,7 +36,7 @@ const follow = async (child: ChildProcess, onStep: (step: string) => void): Prom
   return steps
 }
 
-const withoutGit = ({ root }: PassProject): Record<string, string> =>
+const withoutGit = ({ root }: { root: string }): Record<string, string> =>
   Object.fromEntries(Object.entries(projectTree(root)).filter(([path]) => !path.startsWith(".git/")))
 
 describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
@@ -58,7 +50,7 @@ describe.each(BOTH_ENDS)("in the runtime of OpenCode $version", (binary) => {
       const step = (round % 2 === 1 && STEPS[Math.floor(random() * STEPS.length)]) || "collected"
       const project = createPassProject({ files })
       const before = withoutGit(project)
-      const child = startPass(binary, project.root, "p1")
+      const child = spawnPass(binary, project.root, "p1", edits)
       // A random moment after that step; applying, after the last step, takes the longest.
       const moment = random() * (step === "collected" ? 250 : 60)
       const steps = await follow(child, (each) => {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
@@ -10,13 +10,11 @@ import { HELD_TO_MODES } from "../../support/faults/fault-table.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { openFeaturePasses } from "../../support/opencode/feature-passes.ts"
 import { BOTH_ENDS, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { createPassProject, readIn, storedText, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
+import { createPassProject, passPlace, storedText, succeed, writeFiles } from "../../support/opencode/pass-project.ts"
 import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
 const NOTHING = { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] }
 const CAN_MODIFY = { canModify: true }
-
-const stateOf = (root: string, ...path: string[]) => join(root, ".opencode", "state", "pass-over", idOf("p1"), ...path)
 
 describe("the sandbox of a pass is made while its child is asked for its first step", () => {
   test.each([
@@ -29,7 +27,7 @@ describe("the sandbox of a pass is made while its child is asked for its first s
       const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
       if (isMade) await ready
       expect(await passes.collect("p1")).toEqual(NOTHING)
-      expect([existsSync(stateOf(root, "copy")), existsSync(stateOf(root, "files"))]).toEqual([false, false])
+      expect(["copy", "files"].filter((name) => existsSync(passPlace(root, "p1", name)))).toEqual([])
       expect(await connect().pending()).toEqual([])
     },
   )
@@ -47,64 +45,51 @@ describe("the sandbox of a pass is made while its child is asked for its first s
 
   test(promised("pass-over.B3", "what a killed process's git left locked holds no result up"), async () => {
     const { root, begin, passes } = createPassProject()
-    const { sandbox } = await begin("p1")
-    writeFiles(sandbox, { "a.txt": "the child's\n" })
-    writeFiles(stateOf(root, "files", "git"), { "index.lock": "" })
+    await begin("p1", { writes: { "a.txt": "the child's\n" } })
+    writeFiles(passPlace(root, "p1", "files", "git"), { "index.lock": "" })
     const { modifications } = succeed(await passes.collect("p1"))
     expect(modifications.map(({ path }) => path)).toEqual(["a.txt"])
-    writeFiles(stateOf(root, "files", "store"), { "current.index.lock": "", "staged.index.lock": "" })
+    writeFiles(passPlace(root, "p1", "files", "store"), { "current.index.lock": "", "staged.index.lock": "" })
     expect(succeed(await passes.apply("p1"))).toMatchObject({ complete: true })
   })
 
-  test(
-    promised("pass-over.B3", "where it cannot be made, a tool that is let in is told, and nothing of it stays"),
-    async () => {
-      const { root, passes, connect } = createPassProject()
-      mkdirSync(stateOf(root), { recursive: true })
-      // A file at the path of the sandbox.
-      writeFiles(stateOf(root), { copy: "in the way" })
-      const made = succeed(await passes.create("p1", CAN_MODIFY))
-      const refusal = {
-        kind: "refused",
-        code: "failed",
-        reason: expect.stringContaining("copying the files of pass"),
-      }
-      expect(await passes.ready("p1")).toMatchObject(refusal)
-      expect(await made.ready).toMatchObject(refusal)
-      expect(await connect().pending()).toEqual([])
-      expect(succeed(await connect().create("p1", CAN_MODIFY)).kind).toBe("created")
-    },
-  )
+  test(promised("pass-over.B3", "where it cannot be made, a tool is told, and nothing of it stays"), async () => {
+    const { root, passes, connect } = createPassProject()
+    // A file at the path of the sandbox.
+    writeFiles(passPlace(root, "p1"), { copy: "in the way" })
+    const made = succeed(await passes.create("p1", CAN_MODIFY))
+    const reason = expect.stringContaining("copying the files of pass")
+    for (const refusal of [await passes.ready("p1"), await made.ready])
+      expect(refusal).toMatchObject({ kind: "refused", code: "failed", reason })
+    expect(await connect().pending()).toEqual([])
+    expect(succeed(await connect().create("p1", CAN_MODIFY)).kind).toBe("created")
+  })
 })
 
 const asideOf = (root: string): string => join(root, ".opencode", "state", "pass-over", ".removed")
 const leftAside = (root: string): string[] => (existsSync(asideOf(root)) ? readdirSync(asideOf(root)) : [])
 
-const changeAndEnd = async ({ root, passes, begin }: ReturnType<typeof createPassProject>) => {
-  const { sandbox } = await begin("p1")
-  writeFiles(sandbox, { "src/b.txt": "the child's\n" })
-  expect(succeed(await passes.collect("p1")).modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
-  return [stateOf(root, "copy"), stateOf(root, "files", "git")].filter((path) => existsSync(path))
+const changeAndEnd = async ({ root, store }: ReturnType<typeof createPassProject>) => {
+  const { modifications } = await store("p1", { "src/b.txt": "the child's\n" })
+  expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+  return ["copy", "files/git"].filter((path) => existsSync(passPlace(root, "p1", path)))
 }
 
 describe("the sandbox of a pass that is over", () => {
-  test(
-    promised("pass-over.B2", "is gone from its place with the result, and from the disk soon after, changes stay"),
-    async () => {
-      const project = createPassProject()
-      expect(await changeAndEnd(project)).toEqual([])
-      await expect.poll(() => leftAside(project.root)).toEqual([])
-      const { modifications } = succeed(await project.connect().collect("p1"))
-      expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
-      expect(storedText(project.root, "p1", modifications[0]?.new_hash)).toBe("the child's\n")
-    },
-  )
+  test(promised("pass-over.B2", "is gone from its place at once, and soon from the disk; changes stay"), async () => {
+    const project = createPassProject()
+    expect(await changeAndEnd(project)).toEqual([])
+    await expect.poll(() => leftAside(project.root)).toEqual([])
+    const { modifications } = succeed(await project.connect().collect("p1"))
+    expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+    expect(storedText(project.root, "p1", modifications[0]?.new_hash)).toBe("the child's\n")
+  })
 
   test(promised("pass-over.B2", "is deleted in its place where it cannot be put aside"), async () => {
     const project = createPassProject()
     writeFiles(join(asideOf(project.root), ".."), { ".removed": "in the way" })
     expect(await changeAndEnd(project)).toEqual([])
-    expect(readIn(asideOf(project.root), "")).toBe("in the way")
+    expect(readFileSync(asideOf(project.root), "utf8")).toBe("in the way")
   })
 
   test(promised("pass-over.B3", "is deleted by the next start where its process had no time to"), async () => {
@@ -139,19 +124,16 @@ describe("the sandbox of a pass that is over", () => {
     expect(leftAside(root)).toEqual(["sandbox-2"])
   })
 
-  test(
-    promised("pass-over.B3", "goes behind its record, so that an end in between leaves none whose files look deleted"),
-    async () => {
-      const { root, passes, connect } = createPassProject()
-      const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
-      await ready
-      const folder = passFolder(createStateFolder(root), idOf("p1"))
-      rmSync(folder.base)
-      rmSync(folder.sandbox, { recursive: true })
-      const recovered = ["removed a sandbox that was never finished"]
-      rmSync(stateOf(root, "work.lock"))
-      expect(await connect().collect("p1")).toMatchObject({ kind: "changes", modifications: [], recovered })
-      expect(await connect().pending()).toEqual([])
-    },
-  )
+  test(promised("pass-over.B3", "goes behind its record: cut off in between, no file looks deleted"), async () => {
+    const { root, passes, connect } = createPassProject()
+    const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
+    await ready
+    const folder = passFolder(createStateFolder(root), idOf("p1"))
+    rmSync(folder.base)
+    rmSync(folder.sandbox, { recursive: true })
+    const recovered = ["removed a sandbox that was never finished"]
+    rmSync(passPlace(root, "p1", "work.lock"))
+    expect(await connect().collect("p1")).toMatchObject({ kind: "changes", modifications: [], recovered })
+    expect(await connect().pending()).toEqual([])
+  })
 })

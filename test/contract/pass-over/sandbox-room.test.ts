@@ -4,14 +4,7 @@ import { describe, expect, test } from "vitest"
 import { roomOn, splitByRoom } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
-import {
-  connectSandboxes,
-  createPassProject,
-  readIn,
-  succeed,
-  writeFiles,
-} from "../../support/opencode/pass-project.ts"
-import { idOf } from "../../support/opencode/pass-sandboxes.ts"
+import { connectSandboxes, createPassProject, passPlace, readIn, succeed } from "../../support/opencode/pass-project.ts"
 
 const MEGABYTE = 1024 * 1024
 
@@ -20,10 +13,9 @@ describe("a disk that is nearly full", () => {
     const { root, begin } = createPassProject()
     let free = Number.POSITIVE_INFINITY
     const passes = connectSandboxes(root, root, { room: () => free })
-    const { sandbox: copy } = await begin("p1", { passes })
-    writeFileSync(join(copy, "sparse.bin"), "")
+    const writes = { "small.txt": "small\n", "a.txt": "changed\n", "sparse.bin": "" }
+    const { sandbox: copy } = await begin("p1", { passes, writes })
     truncateSync(join(copy, "sparse.bin"), 900 * MEGABYTE)
-    writeFiles(copy, { "small.txt": "small\n", "a.txt": "changed\n" })
     free = 10 * MEGABYTE
     const held = succeed(await passes.collect("p1"))
     expect(held.modifications.map(({ path }) => path)).toEqual(["a.txt", "small.txt"])
@@ -38,8 +30,7 @@ describe("a disk that is nearly full", () => {
     const { root, begin } = createPassProject({ files: { "large.txt": "x".repeat(MEGABYTE), "a.txt": "a\n" } })
     let free = Number.POSITIVE_INFINITY
     const passes = connectSandboxes(root, root, { room: () => free })
-    const { sandbox: copy } = await begin("p1", { passes })
-    writeFiles(copy, { "large.txt": "small now\n", "a.txt": "b\n" })
+    await begin("p1", { passes, writes: { "large.txt": "small now\n", "a.txt": "b\n" } })
     free = MEGABYTE / 2
     const held = succeed(await passes.collect("p1"))
     expect(held.modifications.map(({ path }) => path)).toEqual(["a.txt"])
@@ -53,7 +44,7 @@ describe("a disk that is nearly full", () => {
       kind: "refused",
       reason: expect.stringContaining("leaves a twentieth of the disk free"),
     })
-    expect(existsSync(join(root, ".opencode/state/pass-over", idOf("p1"), "copy"))).toBe(false)
+    expect(existsSync(passPlace(root, "p1", "copy"))).toBe(false)
   })
 
   test(promised("pass-over.B8", "is measured: a twentieth of it is no room"), () => {
@@ -69,14 +60,13 @@ describe("a disk that is nearly full", () => {
 describe("a process that stood still", () => {
   test(promised("pass-over.B7", "keeps its pass, and if it lost it, lets in no tool and carries nothing"), async () => {
     const { begin, connect, passes } = createPassProject()
-    const { sandbox: copy } = await begin("p1")
-    writeFiles(copy, { "early.txt": "early\n" })
+    const { sandbox: copy } = await begin("p1", { writes: { "early.txt": "early\n" } })
     const other = connect()
     expect(await other.collect("p1")).toMatchObject({ kind: "refused", code: "busy" })
     // As one of another container that has been silent for an hour.
     const lock = join(copy, "../work.lock")
     writeFileSync(lock, "0123456789abcdef\n1\nelsewhere\n1\n")
-    writeFiles(copy, { "late.txt": "late\n" })
+    writeFileSync(join(copy, "late.txt"), "late\n")
     const lost = { kind: "refused", code: "wrong-state", reason: expect.stringContaining("took the pass pass_") }
     expect(await passes.ready("p1")).toMatchObject(lost)
     expect(await passes.collect("p1")).toMatchObject(lost)

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest"
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { countCommitsSince, readDirtyFiles } from "../../../.opencode/baton/host/git.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
@@ -93,15 +93,15 @@ describe("git in a repository that configures", () => {
   })
 
   test(promised("trust.A4", "a git around this one, or in a relative folder of PATH, changes nothing"), async () => {
-    const before = { ...process.env }
-    onTestFinished(() => {
-      process.env = before
-    })
+    onTestFinished(() => void vi.unstubAllEnvs())
     mkdirSync(join(root, "bin"))
     execFileSync("cp", [program("git"), join(root, "bin", "git")])
-    process.env.PATH = `bin:${process.env.PATH}`
-    process.env.GIT_DIR = join(root, "nowhere")
-    process.env.GIT_EXTERNAL_DIFF = program("diff")
+    vi.stubEnv("PATH", `bin:${process.env.PATH}`)
+    for (const name of ["DIR", "INDEX_FILE", "OBJECT_DIRECTORY", "WORK_TREE"])
+      vi.stubEnv(`GIT_${name}`, join(root, "nowhere"))
+    vi.stubEnv("GIT_EXTERNAL_DIFF", program("diff"))
+    const setting = { COUNT: "1", KEY_0: "status.showUntrackedFiles", VALUE_0: "no" }
+    for (const [name, value] of Object.entries(setting)) vi.stubEnv(`GIT_CONFIG_${name}`, value)
     expect(await readDirtyFiles(run, root)).toEqual([{ path: "bin/", isUntracked: true }])
     expect(existsSync(ran)).toBe(false)
   })

@@ -8,7 +8,7 @@ import { openState } from "../../../.opencode/baton/host/state.ts"
 import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { createRecordedLog } from "../recorded-log.ts"
-import { createFakeOpenCode, type FakeAgent, type Faults, fakeToolContext } from "./fake-opencode.ts"
+import { type AgentTurn, createFakeOpenCode, type FakeAgent, type Faults, fakeToolContext } from "./fake-opencode.ts"
 import { createRepository, type Files } from "./pass-project.ts"
 
 /** Values of `defaults` that remove all waits from a test. */
@@ -16,6 +16,10 @@ const QUICK = { auto_return: true, retry_delay_ms: 1, max_retries: 0 }
 
 /** The return of a subagent that did its work. */
 export const DONE = { status: "completed", summary: "Done." }
+
+/** Keeps a turn open until it is aborted. */
+export const speakOn = ({ signal }: AgentTurn): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
 
 /** A subagent that writes these files and returns. */
 export const writing =
@@ -70,6 +74,9 @@ export const openFeaturePasses = ({
   const feature = start()
   const folder = join(root, ".opencode", "state", "pass-over")
   const recordOf = (id: string): PassRecord => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8"))
+  /** Passes of this project, oldest first. */
+  const ids = (): string[] => readdirSync(folder).filter((name) => name.startsWith("pass_"))
+  const context = () => fakeToolContext(opencode.rootID)
   return {
     root,
     policyPath: join(root, ".opencode", "pass-over.json"),
@@ -79,22 +86,34 @@ export const openFeaturePasses = ({
     start,
     folder,
     recordOf,
-    /** Passes of this project, oldest first. */
-    ids: (): string[] => readdirSync(folder).filter((name) => name.startsWith("pass_")),
+    ids,
+    /** The root session's messages. */
+    told: (): string => JSON.stringify(opencode.messagesOf(opencode.rootID)),
+    /** The oldest pass. */
+    id: (): string => ids()[0] ?? "",
+    /** Where the child of the oldest pass works. */
+    copy: (...path: string[]): string => join(folder, ids()[0] ?? "", "copy", ...path),
     /** Waits until the newest pass is in a state. */
     reaches: (state: string): Promise<string> =>
       vi.waitFor(
         () => {
-          const id = readdirSync(folder).findLast((name) => name.startsWith("pass_")) ?? ""
+          const id = ids().at(-1) ?? ""
           if (recordOf(id).state.state !== state) throw new Error(`${id} is ${recordOf(id).state.state}`)
           return id
         },
         { timeout: 20_000, interval: 10 },
       ),
-    pass: (args: Record<string, unknown> = {}, context = fakeToolContext(opencode.rootID)) =>
-      feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0, ...args }, context),
+    pass: (args: Record<string, unknown> = {}, by = context()) =>
+      feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0, ...args }, by),
+    /** Has `coder` pass on to `second`. */
+    passOn: ({ sessionID }: AgentTurn, args: Record<string, unknown> = {}) => {
+      const by = { ...fakeToolContext(sessionID), agent: "coder" }
+      return feature.pass({ subagent: "second", objective: "Inner", reason: "test", messages: 0, ...args }, by)
+    },
+    /** The root's tool calls about the oldest pass. */
+    status: (by = context()) => feature.status({ pass_over_id: ids()[0] ?? "" }, by),
+    apply: (args: Record<string, unknown> = {}, by = context()) =>
+      feature.apply({ pass_over_id: ids()[0] ?? "", ...args }, by),
+    reject: () => feature.reject({ pass_over_id: ids()[0] ?? "" }, context()),
   }
 }
-
-/** The context of a tool call by an agent other than the root. */
-export const toolContextOf = (sessionID: string, agent: string) => ({ ...fakeToolContext(sessionID), agent })

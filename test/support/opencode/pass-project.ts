@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
@@ -7,6 +7,7 @@ import type { Sandbox } from "../../../.opencode/baton/pass-over/sandbox/sandbox
 import { snapshotTree } from "../files/folder-tree.ts"
 import { temporaryFolder } from "../files/with-test.ts"
 import { createRecordedLog } from "../recorded-log.ts"
+import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { idOf, openSandboxes, type TestSandboxes } from "./pass-sandboxes.ts"
 import { GIT_IDENTITY } from "./test-project.ts"
 
@@ -26,7 +27,7 @@ export const readIn = (folder: string, path: string): string => readFileSync(joi
 
 /** Reads a content that a pass stored. @param hash such as `new_hash` of a changed file */
 export const storedText = (root: string, name: string, hash: string | null | undefined): string | null => {
-  const store = join(root, ".opencode", "state", "pass-over", idOf(name), "files", "store")
+  const store = passPlace(root, name, "files", "store")
   return hash == null ? null : gitIn(root, `--git-dir=${store}`, "cat-file", "blob", hash)
 }
 
@@ -75,25 +76,50 @@ export const createPassProject = ({
   /** Opens the passes as a process of OpenCode does; a second call stands for another process with its own memory. */
   const connect = (directory = root): TestSandboxes => connectSandboxes(root, directory)
   const passes = connect()
+  type Beginning = { parent?: string; passes?: TestSandboxes; writes?: Files }
+  /** Begins a pass that may change files; its child writes some. */
+  const begin = async (
+    passID: string,
+    { parent, passes: other = passes, writes = {} }: Beginning = {},
+  ): Promise<Sandbox & { sandbox: string }> => {
+    const made = await other.create(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
+    if (made.kind === "refused" || made.sandbox === undefined) throw new Error(JSON.stringify(made))
+    const missing = await other.ready(passID)
+    if (missing) throw new Error(JSON.stringify(missing))
+    writeFiles(made.sandbox, writes)
+    return { ...made, sandbox: made.sandbox }
+  }
   return {
     root,
     connect,
     passes,
-    /** Begins a pass that may change files. */
-    begin: async (
-      passID: string,
-      { parent, passes: other = passes }: { parent?: string; passes?: TestSandboxes } = {},
-    ): Promise<Sandbox & { sandbox: string }> => {
-      const made = await other.create(passID, { canModify: true, ...(parent === undefined ? {} : { parent }) })
-      if (made.kind === "refused" || made.sandbox === undefined) throw new Error(JSON.stringify(made))
-      const missing = await other.ready(passID)
-      if (missing) throw new Error(JSON.stringify(missing))
-      return { ...made, sandbox: made.sandbox }
+    begin,
+    /** Begins a pass whose child writes these files and returns. @returns the changes, which are stored */
+    store: async (passID: string, writes: Files) => {
+      await begin(passID, { writes })
+      return succeed(await passes.collect(passID))
     },
   }
 }
 
 export type PassProject = ReturnType<typeof createPassProject>
+
+/** The permissions of a file or folder, such as 0o644. */
+export const modeOf = (path: string): number => lstatSync(path).mode & 0o777
+
+/** Where the state keeps a pass. */
+export const passPlace = (root: string, name: string, ...path: string[]): string =>
+  join(root, ".opencode", "state", "pass-over", idOf(name), ...path)
+
+/**
+ * Starts a process that begins a pass, whose child makes these changes, and applies them; null deletes a file. It prints its
+ * steps, a line each: started, created, ready, edited, collected.
+ */
+export const spawnPass = ({ path }: OpenCodeBinary, root: string, id: string, edits: Record<string, string | null>) => {
+  const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
+  const argv = ["--no-env-file", "--config=/dev/null", "run", script, root, id, JSON.stringify(edits)]
+  return spawn(path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: ["ignore", "pipe", "inherit"] })
+}
 
 /** The result of a call that must succeed. */
 export const succeed = <T extends { kind: string }>(result: T): Exclude<T, { kind: "refused" }> => {
