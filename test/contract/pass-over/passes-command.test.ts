@@ -16,33 +16,19 @@ const entry = (change: Partial<AuditEntry>): AuditEntry => ({
 
 const passA = { pass_over_id: "pass_20260101102030000_aaaa" }
 const passB = {
-  pass_over_id: "pass_20260201000000000_bbbb",
-  root_session_id: "ses_other",
-  originating_session_id: "ses_other",
-  originating_agent: "plan",
-  subagent: "scout",
-  started_at: "2026-02-01T00:00:00.000Z",
+  ...{ pass_over_id: "pass_20260201000000000_bbbb", originating_agent: "plan", subagent: "scout" },
+  ...{ root_session_id: "ses_other", originating_session_id: "ses_other", started_at: "2026-02-01T00:00:00.000Z" },
 }
 const ENTRIES: readonly AuditEntry[] = [
   entry(passA),
   entry({ ...passA, at: "2026-01-01T10:20:31.000Z", event: "started", state: "waiting_for_return" }),
   entry({
-    ...passA,
-    at: "2026-01-01T10:20:40.000Z",
-    event: "applied",
-    state: "applied",
-    status: "completed",
-    artifacts_count: 2,
-    attempts: 2,
-    child_session_id: "ses_child",
-    completed_at: "2026-01-01T10:20:34.500Z",
-    applied: true,
+    ...{ ...passA, at: "2026-01-01T10:20:40.000Z", event: "applied", state: "applied", applied: true },
+    ...{ status: "completed", completed_at: "2026-01-01T10:20:34.500Z", child_session_id: "ses_child" },
+    ...{ artifacts_count: 2, attempts: 2 },
   }),
   entry({
-    ...passB,
-    at: "2026-02-01T00:00:01.000Z",
-    event: "refused",
-    state: "refused",
+    ...{ ...passB, at: "2026-02-01T00:00:01.000Z", event: "refused", state: "refused" },
     error: { code: "E003", message: "scout is at work" },
   }),
 ]
@@ -63,9 +49,8 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
       mkdirSync(dirname(path), { recursive: true })
       writeFileSync(path, text, { flag: "a" })
     }
-    for (const each of ENTRIES) {
+    for (const each of ENTRIES)
       write(`${JSON.stringify(each)}\n`, `${each.at.slice(0, 7)}/session-${each.root_session_id}-passes.jsonl`)
-    }
     /** A reader that takes no output until the list is complete and waiting. */
     const readSlowly = () => {
       const command = ".opencode/baton/bin/baton passes --json | { sleep 2; cat; }"
@@ -89,15 +74,10 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     const { passes } = setUp()
     const [first, second] = JSON.parse(passes("--json").stdout)
     const { pass_over_id: id, task_id: taskID, chain_depth: chainDepth, at, reason } = ENTRIES[2] ?? {}
-    expect(first).toMatchObject({
-      ...{ id, taskID, chainDepth, at, reason },
-      history: [{ event: "sent" }, { event: "started" }, { event: "applied" }],
-    })
-    expect(second).toMatchObject({
-      id: ENTRIES[3]?.pass_over_id,
-      state: "refused",
-      history: [{ event: "refused", error: { code: "E003" } }],
-    })
+    const history = [{ event: "sent" }, { event: "started" }, { event: "applied" }]
+    expect(first).toMatchObject({ id, taskID, chainDepth, at, reason, history })
+    const refusal = { event: "refused", error: { code: "E003" } }
+    expect(second).toMatchObject({ id: passB.pass_over_id, state: "refused", history: [refusal] })
   })
 
   once(promised("pass-over.E3", "names lines that it cannot read, and shows the rest"), () => {
@@ -114,21 +94,6 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     const many = Array.from({ length: 2_000 }, (_, at) => entry({ ...passA, pass_over_id: `pass_2026_${at}` }))
     write(many.map((each) => `${JSON.stringify(each)}\n`).join(""))
     expect(JSON.parse(readSlowly())).toHaveLength(2_002)
-  })
-
-  once(promised("pass-over.E3", "says what it expected of a wrong command line"), () => {
-    const { passes } = setUp()
-    const unknown = passes("--nonsense")
-    expect([unknown.status, unknown.stdout]).toEqual([2, ""])
-    expect(unknown.stderr).toMatch(/^passes: .*--nonsense.*\nTry: baton passes --help\n$/s)
-    expect(passes("--since", "yesterday").stderr).toContain("or 30m, 12h or 7d, received 'yesterday'")
-    expect(passes("a", "b").stderr).toContain("expected one project folder, received 2")
-    expect(passes("restore").stderr).toContain("expected a pass to restore")
-    expect(passes("apply").stderr).toContain("expected a pass to apply: baton passes apply ID")
-    expect(passes("show", "x", "--file", "a").stderr).toContain("expected --file with apply or reject alone")
-    expect(passes("reject", "x", "--merge").stderr).toContain("with apply alone")
-    expect(passes("restore", "x", "--agent", "y").stderr).toContain("with restore")
-    expect(passes("--help").stdout).toMatch(/^Usage: baton passes/)
   })
 
   once(promised(["pass-over.A12", "pass-over.B3"], "tells of a pass that is not there, and exits with 1"), () => {

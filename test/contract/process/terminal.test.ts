@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { auditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
@@ -18,12 +18,8 @@ const AT = "2026-01-01T10:20:30.000Z"
 const createProject = shareBundle()
 
 const setUp = async () => {
-  const { project, baton, prog, options } = createProject(NEWEST)
-  const write = (path: string, value: unknown) => {
-    const place = join(project, ".opencode", path)
-    mkdirSync(dirname(place), { recursive: true })
-    writeFileSync(place, `${typeof value === "string" ? value : JSON.stringify(value)}\n`)
-  }
+  const { project, baton, prog, options, write: writeIn } = createProject(NEWEST)
+  const write = (path: string, value: unknown) => writeIn(`.opencode/${path}`, value)
   write("state/handoffs/handoff-1.json", handoffRecord("ses_A", ["ses_B"], { id: "1", goal: EVIL, draft: EVIL }))
   write("state/handoffs/handoff-2.json", EVIL)
   const agent = { c2c_session_id: EVIL, opencode_pid: process.pid, agent: { turn_count: 0 } }
@@ -41,32 +37,27 @@ const setUp = async () => {
   return { project, baton, options, id }
 }
 
+const LISTS = ["handoffs", "observe", "outbox", "passes", "state", "doctor"]
+const TEXTS = [...LISTS, "learned list", "trust writer", "handoffs --draft 1", `handoffs ${EVIL} --nonsense`]
+
 describe("no command prints what a terminal would act on", () => {
-  test.each([
-    [["handoffs"]],
-    [["handoffs", "--draft", "1"]],
-    [["handoffs", "--json"]],
-    [["handoffs", EVIL, "--nonsense"]],
-    [["state"]],
-    [["state", "--json"]],
-    [["passes"]],
-    [["passes", "--json"]],
-    [["outbox"]],
-    [["outbox", "--json"]],
-    [["observe"]],
-    [["observe", "--json"]],
-    [["learned", "list"]],
-    [["doctor"]],
-    [["doctor", "--json"]],
-    [["trust", "writer"]],
-  ])(promised("trust.B1", "baton %j"), async (args) => {
-    const { baton } = await setUp()
-    const { stdout, stderr } = baton(...args)
+  test.each(TEXTS)(promised("trust.B1", "baton %j"), async (line) => {
+    const { stdout, stderr } = (await setUp()).baton(...line.split(" "))
     expect(stdout + stderr).not.toMatch(ACTED_ON)
     expect((stdout + stderr).length).toBeGreaterThan(0)
-    if (args.includes("--json") && args[0] !== "doctor")
-      expect(JSON.stringify(JSON.parse(stdout))).toContain("evil.example")
   })
+
+  test.each([...LISTS, "learned"])(
+    promised(["trust.B1", "cli.A3"], "baton %s --json, whose fields are named as the others name theirs"),
+    async (name) => {
+      const { stdout, stderr } = (await setUp()).baton(name, "--json")
+      expect(stdout + stderr).not.toMatch(ACTED_ON)
+      const text = JSON.stringify(JSON.parse(stdout))
+      if (!["doctor", "learned"].includes(name)) expect(text).toContain("evil.example")
+      const keys = [...stdout.matchAll(/^ *"([^"]+)": /gm)].map(([, key]) => key)
+      expect(keys.filter((key) => !/^[a-z]+(?:[A-Z]+[a-z]*)*$/.test(key ?? ""))).toEqual([])
+    },
+  )
 
   test(promised("trust.B1", "baton names a file that git tracks in the state"), async () => {
     const { project, baton } = await setUp()
@@ -79,16 +70,6 @@ describe("no command prints what a terminal would act on", () => {
     expect(stderr).toContain("git tracks .opencode/state/")
     expect(stderr).not.toMatch(ACTED_ON)
   })
-
-  test.each(["handoffs", "learned", "outbox", "passes", "observe", "state", "doctor"])(
-    promised("cli.A3", "baton %s --json names its fields as the other commands do"),
-    async (name) => {
-      const { baton } = await setUp()
-      const { stdout } = baton(name, "--json")
-      const keys = [...stdout.matchAll(/^ *"([^"]+)": /gm)].map(([, key]) => key)
-      expect(keys.filter((key) => !/^[a-z]+(?:[A-Z]+[a-z]*)*$/.test(key ?? ""))).toEqual([])
-    },
-  )
 
   test(
     promised("trust.B1", "the embedded prog prints texts as they are to a program, and not to a terminal"),

@@ -1,20 +1,55 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
-import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { casesOf } from "../../support/opencode/ends.ts"
+import { BOTH_ENDS, NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const LISTS = ["handoffs", "learned", "observe", "outbox", "passes", "state"]
-const COMMANDS = [...LISTS.map((name) => [name]), ["trust", "state"], ["trust", "writer"]]
+const COMMANDS = [...LISTS, "trust state", "trust writer"]
 
 const createProject = shareBundle()
 
+/** Wrong command lines, and what is said of each. */
+const WRONG: [line: string, said: string][] = [
+  ["handoffs a b", "expected one project folder, received 2"],
+  ["learned drop", "expected list, show, forget"],
+  ["learned forget lrn-000000", "--reason"],
+  ["observe /nonexistent", "expected a project folder, received '/nonexistent'"],
+  ["observe --port", "observe: --port needs a value\n"],
+  ["observe --web --port 65536", "expected --port between 1 and 65535, received '65536'"],
+  ["observe --web --port 80x", "received '80x'"],
+  ["observe --port 80", "together with --web"],
+  ["observe --web --json", "expected --web or --json"],
+  ["outbox drop", "outbox: expected list, retry, retarget or a folder, received 'drop'"],
+  ["outbox list a b", "expected a project folder, received 'a b'"],
+  ["outbox retarget", "retarget needs the id of the task"],
+  ["outbox retarget the-task", "the id of a task such as ts-b54507, received 'the-task'"],
+  ["passes --since yesterday", "or 30m, 12h or 7d, received 'yesterday'"],
+  ["passes a b", "expected one project folder, received 2"],
+  ["passes restore", "expected a pass to restore"],
+  ["passes apply", "expected a pass to apply: baton passes apply ID"],
+  ["passes show x --file a", "expected --file with apply or reject alone"],
+  ["passes reject x --merge", "with apply alone"],
+  ["passes restore x --agent y", "with restore"],
+  ["state nonsense", "expected list or prune, received 'nonsense'"],
+  ["trust", "expected state"],
+]
+
+describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
+  test.each(casesOf(binary, WRONG))(promised("cli.A1", "baton %s is refused with what was expected"), (line, said) => {
+    const { status, stdout, stderr } = createProject(binary).baton(...line.split(" "))
+    expect({ status, stdout, stderr }).toEqual({ status: 2, stdout: "", stderr: expect.stringContaining(said) })
+  })
+})
+
 describe("baton's commands", () => {
-  test.each(COMMANDS)(promised("cli.A1", "%s %s refuses a folder that is not there or no project"), (name, ...what) => {
+  test.each(COMMANDS)(promised("cli.A1", "%s refuses a folder that is not there or no project"), (line) => {
     const { project, baton, options } = createProject(NEWEST)
+    const [name = "", ...what] = line.split(" ")
     const missing = baton(name, ...what, "./nowhere")
     expect([missing.status, missing.stdout]).toEqual([2, ""])
     expect(missing.stderr).toContain("nowhere")
@@ -23,20 +58,16 @@ describe("baton's commands", () => {
     const refused = spawnSync(launcher, [name, ...what], { ...options, cwd: elsewhere })
     expect([refused.status, refused.stdout]).toEqual([2, ""])
     expect(refused.stderr).toContain(`there is no Baton project in '${elsewhere}': expected a folder with .opencode`)
-    if (name === "observe") expect(baton(name, "--port").stderr).toContain("observe: --port needs a value\n")
-    const unknown = baton(name, "--bogus")
-    expect([unknown.status, unknown.stderr]).toEqual([
-      2,
-      `${name}: unknown option --bogus\nTry: baton ${name} --help\n`,
-    ])
+    const said = `${name}: unknown option --bogus\nTry: baton ${name} --help\n`
+    expect(baton(name, "--bogus")).toMatchObject({ status: 2, stdout: "", stderr: said })
+    expect(baton(name, "--help").stdout).toMatch(new RegExp(`^Usage: baton ${name}`))
   })
 
   test(promised("cli.A1", "a folder alone means the list"), () => {
     const { project, baton } = createProject(NEWEST)
-    for (const name of ["learned", "state"]) {
-      const listed = baton(name, project)
-      expect([listed.status, listed.stderr], name).toEqual([0, ""])
-    }
+    expect(baton("state", project)).toMatchObject({ status: 0, stderr: "" })
+    for (const folder of [project, "."])
+      expect(baton("outbox", folder)).toMatchObject({ status: 0, stdout: "No records\n" })
   })
 
   test(promised("cli.A1", "right after an installation nothing is learned, and nothing is wrong"), () => {
@@ -57,27 +88,20 @@ describe("baton's commands", () => {
     for (const flag of ["--version", "-v"]) expect(baton(flag).stdout).toMatch(/^(?:\d+\.\d+\.\d+|unknown)\n$/)
     const launcher = join(REPOSITORY, ".opencode/baton/bin/baton")
     expect(spawnSync(launcher, ["--version"], { encoding: "utf8" }).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-    const meant = baton("pases")
-    expect([meant.status, meant.stderr]).toEqual([
-      2,
-      "baton: unknown command: pases; did you mean passes?\nTry: baton --help\n",
-    ])
+    const meant = "baton: unknown command: pases; did you mean passes?\nTry: baton --help\n"
+    expect(baton("pases")).toMatchObject({ status: 2, stderr: meant })
     expect(baton("dcotor").stderr).toContain("did you mean doctor?")
     expect(baton("foo").stderr).toBe("baton: unknown command: foo\nTry: baton --help\n")
   })
 
   test(promised("cli.A3", "a script's words, and observe's, go into a file without escape codes"), () => {
-    const said = spawnSync("sh", ["-c", ". ./scripts/support/set-up.sh && say hello"], {
-      cwd: REPOSITORY,
-      encoding: "utf8",
-    })
+    const script = ". ./scripts/support/set-up.sh && say hello"
+    const said = spawnSync("sh", ["-c", script], { cwd: REPOSITORY, encoding: "utf8" })
     expect(said.stderr).toBe("==> hello\n")
-    const { project, baton } = createProject(NEWEST)
-    const live = join(project, ".opencode/state/live")
-    mkdirSync(live, { recursive: true })
+    const { write, baton } = createProject(NEWEST)
     const state = { c2c_session_id: "one", opencode_pid: process.pid, agent: { is_idle: false } }
     const ts = "2026-01-01T00:00:00.000Z"
-    writeFileSync(join(live, "one.json"), JSON.stringify({ event: "state.snapshot", ts, state }))
+    write(".opencode/state/live/one.json", { event: "state.snapshot", ts, state })
     const { stdout } = baton("observe")
     expect(stdout).toContain("● one  busy")
     expect(stdout).not.toContain("\u001b")

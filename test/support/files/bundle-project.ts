@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, symlinkSync } from "node:fs"
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { makeState, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
 import { type OpenCodeBinary, REPOSITORY } from "../opencode/opencode-binary.ts"
@@ -36,6 +36,11 @@ export const shareBundle = () => {
     return {
       project,
       options,
+      /** Writes a file of the project; what is no text, as JSON. */
+      write: (path: string, content: unknown): void => {
+        mkdirSync(dirname(join(project, path)), { recursive: true })
+        writeFileSync(join(project, path), typeof content === "string" ? content : JSON.stringify(content))
+      },
       baton: (...args: string[]) => run("baton", ...args),
       prog: (...args: string[]) => run("prog", ...args),
     }
