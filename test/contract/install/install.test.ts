@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
+import { writeFiles } from "../../support/opencode/pass-project.ts"
 
 const MANIFEST = ".opencode/baton/.manifest"
 
@@ -20,10 +21,6 @@ const USER_FILES = {
   ".opencode/plugins/mine.ts": "export const Mine = async () => ({})\n",
   "prompts/mine.md": "mine\n",
   "src/index.ts": "export {}\n",
-}
-
-const writeUserFiles = (): void => {
-  for (const [path, text] of Object.entries(USER_FILES)) checkout.write(path, text)
 }
 
 describe("into a fresh project", () => {
@@ -51,8 +48,8 @@ describe("into a fresh project", () => {
     const files = lines.slice(1).filter((line) => !line.startsWith("dir\t-\t"))
     expect(files).toHaveLength(8)
     for (const line of files) {
-      const [sum, size, path] = line.split("\t")
-      const text = checkout.read(path ?? "")
+      const [sum, size, path = ""] = line.split("\t")
+      const text = checkout.read(path)
       expect([sum, size], path).toEqual([createHash("sha256").update(text).digest("hex"), String(text.length)])
     }
   })
@@ -106,7 +103,7 @@ describe("into a fresh project", () => {
 
 describe("the user's own work", () => {
   test(promised("install.E1", "is untouched, and uninstall gives the tree back byte for byte"), () => {
-    writeUserFiles()
+    writeFiles(checkout.project, USER_FILES)
     chmodSync(join(checkout.project, "src/index.ts"), 0o600)
     const before = snapshotTree(checkout.project)
     expect(checkout.install().exitCode).toBe(0)
@@ -210,18 +207,15 @@ test.each(LINKED)(promised("install.E1", "does not write through a link for %s")
   expect(snapshotTree(checkout.project)).toEqual(before)
 })
 
-test(
-  promised("install.E1", "says that a file stands where a folder must be, and that a checkout is incomplete"),
-  () => {
-    checkout.write(".opencode/baton", "a file\n")
-    const { exitCode, stderr } = checkout.install()
-    expect(exitCode).toBe(1)
-    expect(stderr).toContain(`${checkout.project}/.opencode/baton is not a folder. Nothing was changed`)
-    expect(Object.keys(snapshotTree(checkout.project))).toEqual([".opencode", ".opencode/baton"])
-    runScript(["rm", "-r", join(checkout.source, ".opencode/baton"), join(checkout.source, "prompts")])
-    expect(checkout.install()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no .opencode/baton in") })
-  },
-)
+test(promised("install.E1", "says that a file is in the place of a folder, and that a checkout is incomplete"), () => {
+  checkout.write(".opencode/baton", "a file\n")
+  const { exitCode, stderr } = checkout.install()
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain(`${checkout.project}/.opencode/baton is not a folder. Nothing was changed`)
+  expect(Object.keys(snapshotTree(checkout.project))).toEqual([".opencode", ".opencode/baton"])
+  runScript(["rm", "-r", join(checkout.source, ".opencode/baton"), join(checkout.source, "prompts")])
+  expect(checkout.install()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no .opencode/baton in") })
+})
 
 test(promised("install.E1", "says that a project is read-only, and changes nothing"), () => {
   const root = process.getuid?.() === 0

@@ -1,11 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
-import { pathToFileURL } from "node:url"
+import { join } from "node:path"
 import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
-import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
-import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import {
+  createSmallCheckout,
+  runScript,
+  runWithSignal,
+  type SmallCheckout,
+} from "../../support/files/small-checkout.ts"
+import { writeFiles } from "../../support/opencode/pass-project.ts"
 
 const POLICY = ".opencode/pass-over.json"
 const SETTINGS = ".opencode/baton.json"
@@ -23,10 +27,7 @@ beforeEach(() => {
 
 const home = (path = ""): string => join(checkout.root, "home", path)
 const command = () => [process.execPath, join(checkout.source, "scripts/lib/cli.mjs")] as const
-const surroundings = () => ({
-  cwd: checkout.project,
-  env: { PATH: programs, HOME: home(), TMPDIR: home() },
-})
+const surroundings = () => ({ cwd: checkout.project, env: { PATH: programs, HOME: home(), TMPDIR: home() } })
 
 const baton = (...args: string[]) => runScript([...command(), ...args], surroundings())
 
@@ -88,13 +89,9 @@ describe("init", () => {
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
   })
 
-  /** Kills the command at the n-th call of a function of node:fs. */
   const killAt = (at: string, ...args: string[]): void => {
-    const { cwd, env } = surroundings()
-    const [node, program] = command()
-    const preload = pathToFileURL(join(REPOSITORY, "test/fixtures/signal-at-call.mjs")).href
-    const argv = [node, "--import", preload, program, ...args] as const
-    expect(runScript(argv, { cwd, env: { ...env, BATON_TEST_SIGNAL: `${at} SIGKILL` } }).exitCode, at).toBe(null)
+    const { exitCode } = runWithSignal(`${at} SIGKILL`, [command()[1], ...args], surroundings())
+    expect(exitCode, at).toBe(null)
   }
 
   // Renames in order: the manifest, the policy if it is wanted, eight files, the settings if they are wanted, the manifest.
@@ -140,36 +137,30 @@ describe("init", () => {
     },
   )
 
-  test(
-    promised("package.A7", "says where OpenCode comes from when there is none, and nothing of one that serves"),
-    () => {
-      expect(baton("init").stdout).toMatch(/^OpenCode: none is on PATH.*npm install -g opencode-ai@1$/m)
-      openCode("1.18.33")
-      expect(baton("update").stdout).not.toContain("OpenCode")
-    },
-  )
+  test(promised("package.A7", "says where OpenCode comes from when there is none, and nothing else of it"), () => {
+    expect(baton("init").stdout).toMatch(/^OpenCode: none is on PATH.*npm install -g opencode-ai@1$/m)
+    openCode("1.18.33")
+    expect(baton("update").stdout).not.toContain("OpenCode")
+  })
 })
 
 describe("update", () => {
-  test(
-    promised("package.A2", "keeps what the user changed and shows the difference, each time until it is merged"),
-    () => {
-      baton("init")
-      checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\nIn French.\n")
-      checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the whole handoff.\n")
-      const difference =
-        "prompts/handoff.md: yours (-), the new version (+)\n    <!-- baton:handoff -->\n  - Write the handoff.\n  - In French.\n  + Write the whole handoff.\n"
-      for (const args of [["--dry-run"], [], []]) {
-        const { exitCode, stdout } = baton("update", ...args)
-        expect(exitCode).toBe(0)
-        expect(stdout).toContain(difference)
-      }
-      expect(checkout.read("prompts/handoff.md")).toContain("In French.")
-      checkout.write("prompts/handoff.md", checkout.read("prompts/handoff.md.baton-new"))
-      expect(baton("update").stdout).not.toContain("yours (-)")
-      expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
-    },
-  )
+  test(promised("package.A2", "keeps what the user changed and shows the difference until it is merged"), () => {
+    baton("init")
+    checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\nIn French.\n")
+    checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the whole handoff.\n")
+    const lines = ["  <!-- baton:handoff -->", "- Write the handoff.", "- In French.", "+ Write the whole handoff."]
+    const difference = ["prompts/handoff.md: yours (-), the new version (+)", ...lines].join("\n  ")
+    for (const args of [["--dry-run"], [], []]) {
+      const { exitCode, stdout } = baton("update", ...args)
+      expect(exitCode).toBe(0)
+      expect(stdout).toContain(`${difference}\n`)
+    }
+    expect(checkout.read("prompts/handoff.md")).toContain("In French.")
+    checkout.write("prompts/handoff.md", checkout.read("prompts/handoff.md.baton-new"))
+    expect(baton("update").stdout).not.toContain("yours (-)")
+    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
+  })
 
   test(promised("package.A2", "keeps settings that init wrote, changed or deleted, and does not ask"), () => {
     baton("init")
@@ -211,8 +202,7 @@ describe("update", () => {
   })
 
   test(promised("package.A2", "refuses a project without Baton, and changes nothing"), () => {
-    const { exitCode, stderr } = baton("update")
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nothing to update") })
+    expect(baton("update")).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nothing to update") })
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 })
@@ -221,21 +211,13 @@ describe("--global", () => {
   const GLOBAL = ".config/opencode"
 
   test(promised("package.A4", "installs into OpenCode's folder, and takes out no more than it put there"), () => {
-    for (const path of ["opencode.json", "state/mine.json", "prompts/mine.md"]) {
-      mkdirSync(dirname(home(`${GLOBAL}/${path}`)), { recursive: true })
-      writeFileSync(home(`${GLOBAL}/${path}`), "mine\n")
-    }
+    const mine = ["opencode.json", "state/mine.json", "prompts/mine.md"]
+    writeFiles(home(GLOBAL), Object.fromEntries(mine.map((path) => [path, "mine\n"])))
     const before = snapshotTree(home(GLOBAL))
     expect(baton("init", "--global")).toMatchObject({ exitCode: 0, stderr: "" })
-    for (const path of [
-      "plugins/thing.ts",
-      "baton/host/thing.ts",
-      "baton/.manifest",
-      "prompts/worker.md",
-      "pass-over.json",
-      "baton.json",
-    ])
-      expect(existsSync(home(`${GLOBAL}/${path}`)), path).toBe(true)
+    const files = ["plugins/thing.ts", "baton/host/thing.ts", "baton/.manifest", "prompts/worker.md"]
+    const installed = Object.keys(snapshotTree(home(GLOBAL)))
+    expect(installed).toEqual(expect.arrayContaining([...files, "pass-over.json", "baton.json"]))
     expect(snapshotTree(checkout.project)).toEqual({})
     writeFileSync(home(`${GLOBAL}/prompts/worker.md`), "<!-- baton:brief -->\nMine.\n")
     checkout.ship("prompts/worker.md", "<!-- baton:brief -->\nNew.\n")
@@ -254,9 +236,7 @@ describe("--global", () => {
     expect(readFileSync(home("elsewhere/opencode/prompts/handoff.md"), "utf8")).toContain("Write the handoff.")
     run("uninstall", "--global")
     expect(existsSync(home("elsewhere/opencode"))).toBe(false)
-    expect(run("init", "project", "--global")).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining("takes no folder"),
-    })
+    const stderr = expect.stringContaining("takes no folder")
+    expect(run("init", "project", "--global")).toMatchObject({ exitCode: 2, stderr })
   })
 })

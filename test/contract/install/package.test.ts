@@ -45,18 +45,10 @@ const baton = (args: readonly string[], environment: Record<string, string> = {}
   return run([process.execPath, join(installed, "scripts/lib/cli.mjs"), ...args], environment)
 }
 
-/** Tells of each file in the tarball: its path and its size. */
-const contents = (): string[] => {
-  const { stdout } = runScript(["tar", "-tzf", packPackage()])
-  return stdout
-    .trim()
-    .split("\n")
-    .map((path) => path.replace(/^package\//, ""))
-}
-
 describe("the tarball of npm pack", () => {
   test(promised("package.A1", "holds the bundle, its installer and no dependency, and nothing of the rest"), () => {
-    const paths = contents()
+    const list = runScript(["tar", "-tzf", packPackage()]).stdout.trim()
+    const paths = list.split("\n").map((path) => path.replace(/^package\//, ""))
     const isExpected = (path: string) =>
       /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|prompts\/[\w-]+\.md|scripts\/lib\/[\w-]+\.mjs)$/.test(path) ||
       /^\.opencode\/(?:index\.mjs|pass-over\.json|plugins\/[\w-]+\.ts|baton\/.+)$/.test(path)
@@ -66,23 +58,19 @@ describe("the tarball of npm pack", () => {
     for (const key of ["private", "dependencies", "optionalDependencies", "peerDependencies", "bundleDependencies"])
       expect(manifest[key], key).toBeUndefined()
     // npm runs these where the package is installed.
-    expect(Object.keys(manifest.scripts ?? {}).filter((name) => /^(?:pre|post)?install$|^prepare$/.test(name))).toEqual(
-      [],
-    )
+    const scripts = Object.keys(manifest.scripts ?? {})
+    expect(scripts.filter((name) => /^(?:pre|post)?install$|^prepare$/.test(name))).toEqual([])
   })
 
-  test(
-    promised("package.A1", "installs, from an empty folder, what the checkout's script installs, and removes it"),
-    () => {
-      for (const name of ["project", "other"]) mkdirSync(join(folder, name))
-      runScript([join(REPOSITORY, "scripts/install"), join(folder, "other")])
-      expect(npx("init", "project", "--no-auto-task")).toMatchObject({ exitCode: 0, stderr: "" })
-      expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "other")))
-      expect(npx("update", "project").stdout).toContain("Nothing to do")
-      expect(npx("uninstall", "project")).toMatchObject({ exitCode: 0, stderr: "" })
-      expect(readdirSync(join(folder, "project"))).toEqual([])
-    },
-  )
+  test(promised("package.A1", "installs, from an empty folder, what the checkout does, and removes it"), () => {
+    for (const name of ["project", "other"]) mkdirSync(join(folder, name))
+    runScript([join(REPOSITORY, "scripts/install"), join(folder, "other")])
+    expect(npx("init", "project", "--no-auto-task")).toMatchObject({ exitCode: 0, stderr: "" })
+    expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "other")))
+    expect(npx("update", "project").stdout).toContain("Nothing to do")
+    expect(npx("uninstall", "project")).toMatchObject({ exitCode: 0, stderr: "" })
+    expect(readdirSync(join(folder, "project"))).toEqual([])
+  })
 
   test(promised("package.A1", "does what baton does, with its help and exit codes"), () => {
     const runtime = { BATON_OPENCODE: NEWEST.path }
@@ -91,10 +79,8 @@ describe("the tarball of npm pack", () => {
     expect(JSON.parse(stdout)).toMatchObject({ directory: folder, summary: { broken: 0 } })
     expect(baton(["passes"], runtime)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("No passes") })
     expect(baton(["outbox", "--help"]).stdout).toMatch(/^Usage: baton outbox/)
-    expect(baton(["nonsense"])).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining("unknown command: nonsense"),
-    })
+    const unknown = expect.stringContaining("unknown command: nonsense")
+    expect(baton(["nonsense"])).toMatchObject({ exitCode: 2, stderr: unknown })
     expect(baton(["doctor"])).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("can run TypeScript") })
   })
 
@@ -104,8 +90,7 @@ describe("the tarball of npm pack", () => {
     const commands = (text: string) => [...text.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
     expect(commands(stdout)).toEqual(["init", "update", "uninstall", ...commands(launcher)])
     expect(baton([])).toMatchObject({ exitCode: 2, stdout: "", stderr: stdout })
-    expect(baton(["--version"]).stdout.trim()).toBe(
-      JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")).version,
-    )
+    const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
+    expect(baton(["--version"]).stdout.trim()).toBe(version)
   })
 })

@@ -1,16 +1,12 @@
-import { spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { appendFileSync, chmodSync, existsSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { pathToFileURL } from "node:url"
 import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
-import { createSmallCheckout, type SmallCheckout } from "../../support/files/small-checkout.ts"
-import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { createSmallCheckout, runWithSignal, type SmallCheckout } from "../../support/files/small-checkout.ts"
 
 const MANIFEST = ".opencode/baton/.manifest"
-const SIGNAL_AT_CALL = pathToFileURL(join(REPOSITORY, "test/fixtures/signal-at-call.mjs")).href
 
 let checkout: SmallCheckout
 
@@ -29,11 +25,14 @@ describe("upgrade", () => {
     checkout.ship("prompts/handoff.md", "Newer.\n")
     checkout.ship(".opencode/plugins/second.ts", "export const Second = async () => ({})\n")
     const { stdout } = checkout.install()
-    expect(stdout).toMatch(/update +prompts\/handoff\.md/)
-    expect(stdout).toMatch(/add +\.opencode\/plugins\/second\.ts/)
-    expect(stdout).toMatch(/remove +\.opencode\/baton\/old\/gone\.ts/)
+    for (const line of [
+      /update +prompts\/handoff\.md/,
+      /add +\.opencode\/plugins\/second\.ts/,
+      /remove +\.opencode\/baton\/old\/gone\.ts/,
+      /keep +prompts\/extra\.md: you changed it; it is yours now/,
+    ])
+      expect(stdout).toMatch(line)
     expect(checkout.read("prompts/handoff.md")).toBe("Newer.\n")
-    expect(stdout).toMatch(/keep +prompts\/extra\.md: you changed it; it is yours now/)
     expect(checkout.has(".opencode/baton/old")).toBe(false)
     checkout.install("--uninstall")
     expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
@@ -50,15 +49,11 @@ describe("upgrade", () => {
 })
 
 describe("an interrupted run", () => {
-  const program = () => join(checkout.source, "scripts/lib/install.mjs")
-  /** Runs the program behind scripts/install and sends it a signal at the n-th call of a function of node:fs. */
+  /** Runs the program behind scripts/install. */
   const signalAt = (at: string, ...args: string[]) =>
-    spawnSync(process.execPath, ["--import", SIGNAL_AT_CALL, program(), checkout.project, ...args], {
-      encoding: "utf8",
-      env: { ...process.env, BATON_TEST_SIGNAL: at },
-    })
+    runWithSignal(at, [join(checkout.source, "scripts/lib/install.mjs"), checkout.project, ...args])
   const killAt = (at: string, ...args: string[]): void => {
-    expect(signalAt(`${at} SIGKILL`, ...args).signal, at).toBe("SIGKILL")
+    expect(signalAt(`${at} SIGKILL`, ...args).exitCode, at).toBe(null)
   }
   const expectWhole = ({ except }: { except?: string } = {}): void => {
     const expected = createSmallCheckout()
@@ -104,9 +99,8 @@ describe("an interrupted run", () => {
 
   const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
   test.each(SIGNALS)(promised("install.E1", "says at %s that it stopped, and is finished later"), (signal) => {
-    const { status, stderr } = signalAt(`renameSync 4 ${signal}`)
-    const stopped = "\ninstall: stopped. Run the same command again to finish.\n"
-    expect({ status, stderr }).toEqual({ status: 130, stderr: stopped })
+    const stderr = "\ninstall: stopped. Run the same command again to finish.\n"
+    expect(signalAt(`renameSync 4 ${signal}`)).toMatchObject({ exitCode: 130, stderr })
     expect(checkout.has("prompts/worker.md")).toBe(false)
     checkout.install()
     expectWhole()
@@ -148,9 +142,8 @@ describe("the policy of passes", () => {
     (which) => {
       if (which === "that is changed") checkout.install()
       checkout.write(POLICY, OWN)
-      expect(checkout.install().stdout).toMatch(
-        /keep +\.opencode\/pass-over\.json: (?:you changed it|it was yours before)\n/,
-      )
+      const kept = /keep +\.opencode\/pass-over\.json: (?:you changed it|it was yours before)\n/
+      expect(checkout.install().stdout).toMatch(kept)
       checkout.ship(POLICY, "{ }\n")
       checkout.install()
       expect([checkout.read(POLICY), checkout.has(`${POLICY}.baton-new`)]).toEqual([OWN, false])

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process"
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { REPOSITORY } from "../opencode/opencode-binary.ts"
 import { temporaryFolder } from "./with-test.ts"
 
@@ -39,6 +40,20 @@ export const runScript = (
   if (error) throw error
   return { exitCode: status, stdout, stderr }
 }
+
+const SIGNAL_AT_CALL = pathToFileURL(join(REPOSITORY, "test/fixtures/signal-at-call.mjs")).href
+
+/**
+ * Runs a program on Node, which gets a signal at a call of a function of node:fs.
+ *
+ * @param at such as `renameSync 2 SIGKILL`: its second call
+ */
+export const runWithSignal = (at: string, argv: readonly string[], options?: Parameters<typeof runScript>[1]) =>
+  runScript([process.execPath, "--import", SIGNAL_AT_CALL, ...argv], {
+    ...options,
+    cwd: options?.cwd ?? tmpdir(),
+    env: { ...(options?.env ?? process.env), BATON_TEST_SIGNAL: at },
+  })
 
 /**
  * The install script with a few files in place of the real bundle, and a project beside it.
