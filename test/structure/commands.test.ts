@@ -11,14 +11,12 @@ const COMMANDS = NAMES.map((name) => `scripts/${name}`)
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), "utf8")
 
 describe("the project's commands", () => {
-  test.each([...COMMANDS, ".ci/run"])(promised("repo.A2", "%s is a POSIX shell script without errors"), (path) => {
+  test.each([...COMMANDS, ".ci/run"])(promised("repo.A2", "%s is a POSIX shell script and says its use"), (path) => {
     accessSync(join(REPOSITORY, path), constants.X_OK)
     expect(read(path).split("\n")[0]).toBe("#!/bin/sh")
     const parsed = spawnSync("sh", ["-n", join(REPOSITORY, path)], { encoding: "utf8" })
     expect(parsed.stderr).toBe("")
-  })
-
-  test.each(COMMANDS)(promised("repo.A2", "%s --help says how it is used and does nothing"), (path) => {
+    if (path === ".ci/run") return
     const shown = spawnSync(join(REPOSITORY, path), ["--help"], { encoding: "utf8", cwd: temporaryFolder() })
     expect(shown.status, shown.stderr).toBe(0)
     expect(shown.stdout).toContain("Usage:")

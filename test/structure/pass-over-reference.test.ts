@@ -21,17 +21,16 @@ const rowsUnder = (heading: string): string[] => {
   return section.split("\n").filter((line) => /^\| (?:`|E\d)/.test(line))
 }
 
+const WIDE_AND_NARROW: Partial<Record<PolicyKey, readonly string[]>> = {
+  sandbox: ["copy", "os"],
+  on_timeout: ["continue", "stop"],
+  notify_on_return: ["always", "never"],
+}
+
 /** The page's words for what an override may do, found by trying. */
 const overrideMay = (key: PolicyKey): string => {
   const value = BUILT_IN_POLICY[key]
-  const [wide, narrow] =
-    typeof value === "number"
-      ? [value, value - 1]
-      : typeof value === "boolean"
-        ? [true, false]
-        : key === "sandbox"
-          ? ["copy", "os"]
-          : ["continue", "stop"]
+  const [wide, narrow] = typeof value === "number" ? [value, value - 1] : (WIDE_AND_NARROW[key] ?? [true, false])
   const isRefused = (defaults: PolicyPart, said: unknown): boolean => {
     const file = { defaults, pairs: {}, subagents: {} }
     return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: said } }).kind === "refused"
@@ -43,12 +42,10 @@ const overrideMay = (key: PolicyKey): string => {
 
 describe("the reference of passes", () => {
   test(promised(["pass-over.G4", "pass-over.E1"], "has every error as the program has it"), () => {
-    expect(rowsUnder("Errors")).toEqual(
-      Object.entries(ERRORS).map(
-        ([code, { name, recoverable, meaning }]) =>
-          `| ${code} | \`${name}\` | ${recoverable ? "yes" : "no"} | ${meaning} |`,
-      ),
+    const rows = Object.entries(ERRORS).map(([code, { name, recoverable, meaning }]) =>
+      ["", code, `\`${name}\``, recoverable ? "yes" : "no", meaning, ""].join(" | ").trim(),
     )
+    expect(rowsUnder("Errors")).toEqual(rows)
   })
 
   test(promised(["pass-over.G4", "pass-over.C1"], "has every key, value and what an override may do"), () => {

@@ -73,35 +73,33 @@ describe("the results of a run", () => {
 
 const night = (...args: string[]) => runScript("night.mjs", ...args)
 
-describe("the stamp of the whole check", () => {
-  const DAY_MS = 86_400_000
+const DAY_MS = 86_400_000
 
-  test(promised("repo.A6", "is written by a green run alone, and called old after 14 days"), () => {
-    const folder = temporaryFolder()
-    const stamp = join(folder, "proof", "night.json")
-    const [tell, write] = [
-      ["tell", stamp],
-      ["write", stamp, "abc1234", join(folder, "results.json")],
-    ] as const
-    const report = (status: string) => {
-      const tests = [{ name: "/a/test/unit/x.test.ts", assertionResults: [{ status }] }]
-      writeFileSync(join(folder, "results.json"), JSON.stringify({ success: status === "passed", testResults: tests }))
-    }
-    expect(night(...tell).stdout).toContain("has not run yet")
-    report("passed")
-    expect(night(...write)).toMatchObject({ status: 0, stderr: "" })
-    const written = JSON.parse(readFileSync(stamp, "utf8"))
-    const projects = { unit: { passed: 1, failed: 0, skipped: 0 } }
-    expect(written).toMatchObject({ commit: "abc1234", seed: 20261124, effort: 10, projects })
-    report("failed")
-    expect(night(...write)).toMatchObject({ status: 1, stderr: expect.stringContaining("not green") })
-    for (const [days, old] of [
-      [14, ""],
-      [15, ": older than 14 days"],
-    ] as const) {
-      const date = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
-      writeFileSync(stamp, JSON.stringify({ ...written, date }))
-      expect(night(...tell).stdout).toBe(`the whole check (--all) last ran on ${date} at abc1234${old}\n`)
-    }
-  })
+test(promised("repo.A6", "the stamp of the whole check is written by a green run alone, and old after 14 days"), () => {
+  const folder = temporaryFolder()
+  const stamp = join(folder, "proof", "night.json")
+  const [tell, write] = [
+    ["tell", stamp],
+    ["write", stamp, "abc1234", join(folder, "results.json")],
+  ] as const
+  const report = (status: string) => {
+    const tests = [{ name: "/a/test/unit/x.test.ts", assertionResults: [{ status }] }]
+    writeFileSync(join(folder, "results.json"), JSON.stringify({ success: status === "passed", testResults: tests }))
+  }
+  expect(night(...tell).stdout).toContain("has not run yet")
+  report("passed")
+  expect(night(...write)).toMatchObject({ status: 0, stderr: "" })
+  const written = JSON.parse(readFileSync(stamp, "utf8"))
+  const projects = { unit: { passed: 1, failed: 0, skipped: 0 } }
+  expect(written).toMatchObject({ commit: "abc1234", seed: 20261124, effort: 10, projects })
+  report("failed")
+  expect(night(...write)).toMatchObject({ status: 1, stderr: expect.stringContaining("not green") })
+  for (const [days, old] of [
+    [14, ""],
+    [15, ": older than 14 days"],
+  ] as const) {
+    const date = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
+    writeFileSync(stamp, JSON.stringify({ ...written, date }))
+    expect(night(...tell).stdout).toBe(`the whole check (--all) last ran on ${date} at abc1234${old}\n`)
+  }
 })
