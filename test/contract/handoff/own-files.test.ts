@@ -1,14 +1,12 @@
-import { execFileSync } from "node:child_process"
-import { mkdirSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { readUncommitted } from "../../../.opencode/baton/handoff/own-files.ts"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import { createPromptFiles } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { gitIn, writeFiles } from "../../support/opencode/pass-project.ts"
 
-const IDENTITY = ["-c", "user.name=Test", "-c", "user.email=test@example.invalid"]
 const OURS = {
   ".opencode/baton/core/core.ts": "core\n",
   ".opencode/plugins/handoff.ts": "plugin\n",
@@ -26,18 +24,12 @@ const THEIRS = {
 const setUp = (place = "") => {
   const root = join(temporaryFolder(), "repository")
   const projectRoot = join(root, place)
-  const write = (files: Record<string, string>) => {
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(projectRoot, path)), { recursive: true })
-      writeFileSync(join(projectRoot, path), text)
-    }
-  }
+  const write = (files: Record<string, string>) => writeFiles(projectRoot, files)
   write({ "README.md": "A project\n" })
-  const git = (...args: string[]) => execFileSync("git", ["-C", root, ...IDENTITY, ...args], { stdio: "pipe" })
-  git("init", "-q", "-b", "main")
+  gitIn(root, "init", "-q", "-b", "main")
   const commit = () => {
-    git("add", "-A")
-    git("commit", "-q", "-m", "one")
+    gitIn(root, "add", "-A")
+    gitIn(root, "commit", "-q", "-m", "one")
   }
   commit()
   const run = createProcessRunner({ shell: undefined })

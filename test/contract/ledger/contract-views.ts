@@ -96,14 +96,8 @@ export const describeKnowledge = (open: OpenLedger): void => {
     expect(linked).toMatch(new RegExp(`^lrn-[0-9a-f]{6} \\(linked to ${task}\\)$`))
     const [shown] = await ledger.json<Learning[]>("context", "--id", id, "--json")
     expect({ ...shown, concepts: shown?.concepts.toSorted() }).toStrictEqual({
-      ...{
-        id,
-        summary: "Tokens race",
-        detail: "Because",
-        concepts: ["auth", "http"],
-        files: ["a.ts"],
-        status: "active",
-      },
+      ...{ id, summary: "Tokens race", detail: "Because", concepts: ["auth", "http"], files: ["a.ts"] },
+      status: "active",
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)$/),
     })
     const head = `## ${linked.slice(0, 10)} (just now)\nLinked`

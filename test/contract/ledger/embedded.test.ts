@@ -69,11 +69,10 @@ describe("what the embedded ledger does and prog v0.17 does not", () => {
 
 const WRITERS = 8
 const WRITES = 200
-const CONCURRENCY_TIMEOUT_MS = 120_000
 
 const failed = ({ exitCode, stderr }: LedgerResult): boolean => exitCode !== 0 || stderr !== ""
 
-describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: CONCURRENCY_TIMEOUT_MS }, (binary) => {
+describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: 120_000 }, (binary) => {
   const writers = Array.from({ length: WRITERS }, () => holdEmbedded(binary))
 
   test(promised("ledger.D3", "8 processes, 200 writes each: nothing is lost"), async () => {
@@ -169,12 +168,13 @@ test(promised("ledger.D3", "a file that is no database, and a path that cannot b
   expect(await ledger.ok("prime")).toContain("(No database connection - run 'prog init' if needed: ")
 })
 
-test(promised("task.C2", "only init, add and learn make a missing database, or one without tables"), async () => {
+test(promised(["task.C2", "claim.B3"], "only init, add and learn make a missing database, or its tables"), async () => {
   const home = temporaryFolder()
   const ledger = createLedgerDriver(embedded(home))
   const commands = ["list", "show ts-0000aa", "log ts-0000aa m", "desc ts-0000aa t", "context -p demo --summary"]
   const refused = `Error: failed to open database ${databaseOf(home)}: no ledger is there. `
-  for (const command of commands) expect(await ledger.fails(...command.split(" "))).toContain(refused)
+  const claims = ["claim ts-0000aa", "claim --next -p demo", "release ts-0000aa", "claims"]
+  for (const command of [...commands, ...claims]) expect(await ledger.fails(...command.split(" "))).toContain(refused)
   expect(existsSync(dirname(databaseOf(home)))).toBe(false)
   expect(await ledger.ok("learn", "S", "-p", "demo", "-c", "a")).toMatch(/^lrn-/)
   const empty = homeWith([])
