@@ -138,8 +138,7 @@ describe("the user's own work", () => {
 
   test(promised("install.E1", "keeps a link in place of a file and does not write through it"), () => {
     checkout.write("elsewhere.md", "<!-- baton:handoff -->\nshared\n")
-    checkout.write("prompts/mine.md", "")
-    symlinkSync("../elsewhere.md", join(checkout.project, "prompts/handoff.md"))
+    checkout.link("../elsewhere.md", "prompts/handoff.md")
     checkout.install()
     expect(checkout.read("elsewhere.md")).toBe("<!-- baton:handoff -->\nshared\n")
     expect(checkout.has("prompts/handoff.md.baton-new")).toBe(true)
@@ -194,11 +193,16 @@ test.each([
   expect(readdirSync(checkout.project)).toEqual([])
 })
 
-const LINKED = [".opencode", ".opencode/plugins", ".opencode/baton/host", "prompts"]
-test.each(LINKED)(promised("install.E1", "does not write through a link for %s"), (folder) => {
+test.each<[string, Record<string, string>?]>([
+  [".opencode"],
+  [".opencode/plugins"],
+  [".opencode/baton/host"],
+  ["prompts"],
+  [".opencode/prompts", { "prompts/mail.md": "Dear {{customer}},\n" }],
+])(promised(["install.E1", "install.E7"], "does not write through a link for %s"), (folder, files = {}) => {
+  writeFiles(checkout.project, files)
   mkdirSync(join(checkout.root, "elsewhere"))
-  mkdirSync(join(checkout.project, folder, ".."), { recursive: true })
-  symlinkSync(join(checkout.root, "elsewhere"), join(checkout.project, folder))
+  checkout.link(join(checkout.root, "elsewhere"), folder)
   const before = snapshotTree(checkout.project)
   const { exitCode, stderr } = checkout.install()
   expect(exitCode).toBe(1)

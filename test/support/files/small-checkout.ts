@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -78,6 +78,11 @@ export const createSmallCheckout = (names = { source: "checkout", project: "proj
     ship: (path: string, text: string) => put(join(source, path), text),
     unship: (path: string) => rmSync(join(source, path)),
     write: (path: string, text: string) => put(join(project, path), text),
+    /** Puts a link into the project, and the folders above it. */
+    link: (target: string, path: string) => {
+      mkdirSync(dirname(join(project, path)), { recursive: true })
+      symlinkSync(target, join(project, path))
+    },
     read: (path: string) => readFileSync(join(project, path), "utf8"),
     has: (path: string) => existsSync(join(project, path)),
     /** Runs the program of the checkout's scripts/install with the project and further arguments. */
