@@ -89,14 +89,6 @@ describe("an interrupted run", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("install.F1", "adds a new version's policy of passes later, too"), () => {
-    checkout.install()
-    checkout.ship(".opencode/pass-over.json", "{}\n")
-    killAt("renameSync 2")
-    checkout.install()
-    expect(checkout.read(".opencode/pass-over.json")).toBe("{}\n")
-  })
-
   const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
   test.each(SIGNALS)(promised("install.E1", "says at %s that it stopped, and is finished later"), (signal) => {
     const stderr = "\ninstall: stopped. Run the same command again to finish.\n"
@@ -126,16 +118,6 @@ describe("the policy of passes", () => {
   const OWN = '{ "defaults": { "auto_return": true } }\n'
 
   beforeEach(() => checkout.ship(POLICY, "{}\n"))
-
-  test(promised("install.F1", "is there after an installation, and gone with it"), () => {
-    checkout.install()
-    expect(checkout.read(POLICY)).toBe("{}\n")
-    checkout.ship(POLICY, '{ "$schema": "x" }\n')
-    checkout.install()
-    expect(checkout.read(POLICY)).toBe('{ "$schema": "x" }\n')
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual({})
-  })
 
   test.each(["that is changed", "that was there before"])(
     promised("install.F1", "%s stays as it is, also at uninstall"),
