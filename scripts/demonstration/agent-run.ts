@@ -86,16 +86,10 @@ export const runAgent = async (
 
 export type AgentRun = Awaited<ReturnType<typeof runAgent>>
 
-/** @returns what OpenCode prints @throws when it fails */
-export const askOpenCode = async ({ openCode }: Place, ...args: string[]): Promise<string> => {
-  const { exitCode, stdout, stderr } = await openCode(args)
-  if (exitCode !== 0) throw new Error(`opencode ${args.join(" ")} exited ${exitCode}: ${stderr.trim()}`)
-  return stdout.trim()
-}
-
 /** Counts the session's compactions in OpenCode's own export of it. */
-export const countCompactions = async (place: Place, sessionID: string): Promise<number> => {
-  const printed = await askOpenCode(place, "export", sessionID)
-  const { messages } = JSON.parse(printed.slice(printed.indexOf("{"))) as Exported
+export const countCompactions = async ({ openCode }: Place, sessionID: string): Promise<number> => {
+  const { exitCode, stdout, stderr } = await openCode(["export", sessionID])
+  if (exitCode !== 0) throw new Error(`opencode export ${sessionID} exited ${exitCode}: ${stderr.trim()}`)
+  const { messages } = JSON.parse(stdout.slice(stdout.indexOf("{"))) as Exported
   return messages.filter(({ info }) => info.summary === true && info.finish && !info.error).length
 }

@@ -12,19 +12,17 @@ export const readCompactions = (logs: readonly { message: string; created_at: st
     return number ? [{ number: Number(number), at: created_at, line }] : []
   })
 
-/** Facts that an agent needs before it can work; true if a request tells them. */
-export type Knowledge = Record<"task" | "role" | "specification" | "definitionOfDone" | "constraint", boolean>
-
-const knowledgeIn = (conversation: string, taskID: string): Knowledge => ({
-  task: conversation.includes(taskID),
-  role: /\brole: worker\b|^# worker\b/im.test(conversation),
-  specification: conversation.includes(TASK.specification),
-  definitionOfDone: conversation.includes(TASK.definitionOfDone),
-  constraint: conversation.includes(CONSTRAINT),
-})
+/** Facts that an agent needs before it can work, and whether a request tells them. */
+export const FACTS: readonly (readonly [name: string, isTold: (conversation: string, taskID: string) => boolean])[] = [
+  ["task ID", (conversation, taskID) => conversation.includes(taskID)],
+  ["role", (conversation) => /\brole: worker\b|^# worker\b/im.test(conversation)],
+  ["specification", (conversation) => conversation.includes(TASK.specification)],
+  ["done when", (conversation) => conversation.includes(TASK.definitionOfDone)],
+  ["constraint", (conversation) => conversation.includes(CONSTRAINT)],
+]
 
 /** A request without any conversation before it: it is all the model can know at that moment. */
-export type FirstRequest = { after: "nothing" | "compaction"; conversation: string; knowledge: Knowledge }
+export type FirstRequest = { after: "nothing" | "compaction"; conversation: string; isTold: readonly boolean[] }
 
 /** The first turn request of each session, and the one after each compaction, in order. */
 export const firstRequests = (
@@ -38,7 +36,7 @@ export const firstRequests = (
       const isCompacted = all[at - 1]?.kind === "compaction"
       if (!isCompacted && messages.some(({ role }) => role === "assistant")) return []
       const after = isCompacted ? "compaction" : "nothing"
-      return [{ after, conversation, knowledge: knowledgeIn(conversation, taskID) }]
+      return [{ after, conversation, isTold: FACTS.map(([, isTold]) => isTold(conversation, taskID)) }]
     })
 
 /** Ledger entries of a session that ended in the middle of its work. */
@@ -83,8 +81,8 @@ export type Evidence = {
   compactions: number
   recorded: readonly RecordedCompaction[]
   specification: { ordered: string; inLedger: string }
-  /** Knowledge in each session's first request and after each compaction; undefined if the demo does not see the requests. */
-  knowledge?: readonly Knowledge[] | undefined
+  /** Whether each session's first request and each after a compaction tells the facts; undefined if the demo does not see them. */
+  told?: readonly (readonly boolean[])[] | undefined
   /** Parts about the state of the work that the session after the crash lacked; undefined without such a session. */
   untold?: readonly string[] | undefined
   test: { passes: boolean; summary: string }
@@ -103,7 +101,7 @@ export const EXPECTED_COMPACTIONS = 4
 
 /** @param scripted the demo's own model was used: only then are claims about the agent asserted */
 export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
-  const { exitCode, compactions, recorded, specification, knowledge, untold, test, status, traces, root } = evidence
+  const { exitCode, compactions, recorded, specification, told, untold, test, status, traces, root } = evidence
   const claims: Claim[] = []
   const assert = (holds: boolean, text: string) => claims.push({ weight: "asserted", holds, text })
   const ofAgent = (holds: boolean, text: string) =>
@@ -121,8 +119,8 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   const bytes = Buffer.byteLength(specification.ordered)
   const isKept = specification.inLedger === specification.ordered
   ofAgent(isKept, `The specification in the ledger is as it was ordered (${bytes} bytes, compared one by one)`)
-  if (knowledge) {
-    const complete = knowledge.filter((known) => Object.values(known).every(Boolean)).length
+  if (told) {
+    const complete = told.filter((facts) => facts.every(Boolean)).length
     const expected = (untold ? 2 : 1) + compactions
     const text = "Each request above tells task, role, specification, definition of done and constraint"
     assert(complete === expected && compactions > 0, `${text} (${complete} of ${expected})`)

@@ -72,20 +72,18 @@ const startedAt = Date.now()
 const iso = (minutesAgo: number): string => new Date(startedAt - minutesAgo * 60_000).toISOString()
 
 const write = ([name, , , all]: Agent, taskID: string, index: number): void => {
-  const steps = all.split(", ")
-  const [minutesAgo, doing, ...counts] = steps[index]?.split(" ") ?? []
+  const steps = all.split(", ").map((step) => step.split(" "))
+  const [minutesAgo, doing, ...counts] = steps[index] ?? []
   if (minutesAgo === undefined) return
   const count = (letter: string): number => Number(counts.find((text) => text.startsWith(letter))?.slice(1) ?? 0)
   const ts = iso(Number(minutesAgo))
-  const doneAt = (step: number): string | undefined => steps[step]?.split(" ")[1]
-  let began = index
-  while (doneAt(began - 1) === doing) began--
+  const began = steps.findLastIndex(([, other], at) => at < index && other !== doing) + 1
   const extensions = {
     task: { id: taskID, role: name === "api" ? "planner" : "worker" },
     permission_subject: doing === "permission" ? COMMAND : null,
     compactions: count("c"),
     handoffs: count("h"),
-    status_since: iso(Number(steps[began]?.split(" ")[0])),
+    status_since: iso(Number(steps[began]?.[0])),
     heartbeat_at: ts,
     context_tokens: 9_100 + name.length * 1_777 + count("t") * 640,
   }

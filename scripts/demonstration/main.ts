@@ -4,7 +4,7 @@ import { constants } from "node:os"
 import { join } from "node:path"
 import { splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import { type ScriptedModel, startScriptedModel } from "../../test/support/model/scripted-model.ts"
-import { askOpenCode, countCompactions, runAgent } from "./agent-run.ts"
+import { countCompactions, runAgent } from "./agent-run.ts"
 import { firstRequests, hasFailed, judge, type LeftBehind, readCompactions, untoldIn } from "./claims.ts"
 import { createPlace, type DemoOptions, findTraces, type Place, prepareProject } from "./place.ts"
 import * as report from "./report.ts"
@@ -23,7 +23,6 @@ type LedgerTask = { status: string; description: string; logs: readonly { messag
 
 /** @returns whether every asserted claim holds */
 const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash: AbortSignal): Promise<boolean> => {
-  const startedAt = Date.now()
   const { options, directory, root, repository } = place
   let section = 0
   const head = (title: string, remark = ""): void =>
@@ -33,7 +32,7 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
     (await place.succeed(join(repository, ".opencode", "baton", "bin", "prog"), ...args)).trimEnd()
   const readTask = async (): Promise<LedgerTask> => JSON.parse(await prog("show", taskID, "--json"))
 
-  say(...report.renderHeader(options, await askOpenCode(place, "--version")))
+  say(...report.renderHeader(options, (await place.succeed(options.opencode, "--version")).trim()))
   const installed = options.withBaton ? "Baton by ./scripts/install" : "no Baton"
   head("A project with a failing test, a task in the ledger", installed)
   await prepareProject(place, model?.url)
@@ -82,12 +81,12 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
     compactions,
     recorded,
     specification: { ordered, inLedger: splitHandoffs(task.description).specification },
-    knowledge: told?.map(({ knowledge }) => knowledge),
+    told: told?.map(({ isTold }) => isTold),
     untold: leftBehind && afterCrash ? untoldIn(afterCrash, leftBehind) : undefined,
     test: { passes: exitCode === 0, summary: `node --test: ${passed} of ${tests}` },
     isFrozenFileUntouched: readFileSync(join(directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
     status: task.status,
-    traces: model && findTraces(place, startedAt),
+    traces: model && (await findTraces(place)),
     root,
   }
   const claims = judge(evidence, model !== undefined)

@@ -150,38 +150,23 @@ export const prepareProject = async (
 
 /** Larger files are databases and downloads of other programs; reading them would take longer than the demo. */
 const MAX_BYTES = 64 * 1024 * 1024
-const SKIPPED = ["node_modules", ".git", ".cache"]
-
-const unlessGone = <T>(read: () => T): T | undefined => {
-  try {
-    return read()
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR", "EACCES", "EPERM"].includes(errorCode(error) ?? "")) return undefined
-    throw error
-  }
-}
+const SKIPPED = ["node_modules", ".git", ".cache"].flatMap((name) => ["-o", "-name", name])
 
 /**
- * Files outside the demo's folder that were written since its start and name that folder: in the checkout, where OpenCode, prog
- * and the bundle would write without isolation, and in the folder for temporary files. Other programs may write there too; only
- * files of this run name the demo's folder.
- *
- * @param since milliseconds of the epoch
+ * Files outside the demo's folder that are newer than its project and name that folder: in the checkout, where OpenCode, prog and
+ * the bundle would write without isolation, and in the folder for temporary files. Other programs may write there too; only files
+ * of this run name the demo's folder.
  */
-export const findTraces = ({ repository, root }: Place, since: number): string[] => {
-  const search = (folder: string, isDeep = true): string[] =>
-    (unlessGone(() => fs.readdirSync(folder, { withFileTypes: true })) ?? []).flatMap((entry) => {
-      const path = join(folder, entry.name)
-      if (path === root || SKIPPED.includes(entry.name)) return []
-      if (entry.isDirectory()) return isDeep ? search(path) : []
-      const stats = entry.isFile() ? unlessGone(() => fs.statSync(path)) : undefined
-      if (!stats || stats.mtimeMs < since || stats.size > MAX_BYTES) return []
-      return unlessGone(() => fs.readFileSync(path))?.includes(root) ? [path] : []
-    })
+export const findTraces = async ({ repository, root, directory, run }: Place): Promise<string[]> => {
   const fallbacks = { CONFIG: ".config", DATA: ".local/share", STATE: ".local/state", CACHE: ".cache" }
   const xdg = Object.entries(fallbacks).map(([name, fallback]) =>
     join(process.env[`XDG_${name}_HOME`] ?? join(homedir(), fallback), "opencode"),
   )
-  const whole = [repository, join(homedir(), ".prog"), join(homedir(), ".opencode"), ...xdg]
-  return [...search(tmpdir(), false), ...whole.flatMap((folder) => search(folder))]
+  const isNew = ["-type", "f", "-newer", join(directory, "package.json"), "-size", `-${MAX_BYTES}c`]
+  const namesIt = [...isNew, "-exec", "grep", "-lF", root, "{}", "+"]
+  const folders = [repository, join(homedir(), ".prog"), join(homedir(), ".opencode"), ...xdg]
+  // A folder that is not there, and a file that has gone, are passed over.
+  const below = await run("find", ...folders, "(", "-path", root, ...SKIPPED, ")", "-prune", "-o", ...namesIt)
+  const temporary = await run("find", `${tmpdir()}/.`, "!", "-name", ".", "-prune", ...namesIt)
+  return (below.stdout + temporary.stdout).split("\n").filter(Boolean)
 }

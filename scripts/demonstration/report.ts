@@ -1,14 +1,7 @@
 import { join } from "node:path"
 import { styleText } from "node:util"
 import { type AgentEvent, type AgentRun, cut } from "./agent-run.ts"
-import {
-  type Claim,
-  type FirstRequest,
-  type Knowledge,
-  linesBelow,
-  type RecordedCompaction,
-  STANDING,
-} from "./claims.ts"
+import { type Claim, FACTS, type FirstRequest, linesBelow, type RecordedCompaction, STANDING } from "./claims.ts"
 import type { DemoOptions, Place } from "./place.ts"
 import { CONSTRAINT, TASK } from "./slug-project.ts"
 
@@ -23,6 +16,7 @@ export const paint = (style: "bold" | "dim" | "green" | "red" | "yellow" | "cyan
 
 const WIDTH = 100
 const INDENT = "   "
+const markOf = (holds: boolean): string => (holds ? paint("green", "✓") : paint("red", "✗"))
 const oneLine = (text: string): string => text.replace(/\s+/g, " ")
 
 /** The demo's title, with its real and its scripted parts. */
@@ -80,14 +74,6 @@ export const renderAgentEnd = ({ seconds, lastText, error }: AgentRun): string[]
   return [end, paint("red", oneLine(error))].filter(Boolean).map((line) => INDENT + line)
 }
 
-const COLUMNS: readonly (readonly [title: string, fact: keyof Knowledge])[] = [
-  ["task ID", "task"],
-  ["role", "role"],
-  ["specification", "specification"],
-  ["done when", "definitionOfDone"],
-  ["constraint", "constraint"],
-]
-
 /**
  * One row for each request before which the model knows nothing, with the facts in that request.
  *
@@ -96,19 +82,14 @@ const COLUMNS: readonly (readonly [title: string, fact: keyof Knowledge])[] = [
 export const renderKnowledge = (told: readonly FirstRequest[], kinds: readonly string[]): string[] => {
   const row = (moment: string, cells: readonly string[]): string =>
     `${INDENT}${moment.padEnd(36)}${cells.join("   ")}`.trimEnd()
-  const cell = (title: string, holds: boolean): string => {
-    const mark = holds ? "✓" : "✗"
-    const centred = mark.padStart((title.length + 1) / 2).padEnd(title.length)
-    return centred.replace(mark, paint(holds ? "green" : "red", mark))
-  }
+  const titles = FACTS.map(([name]) => name)
   const left = [...kinds]
-  const rows = told.map(({ after, knowledge }, index) => {
+  const rows = told.map(({ after, isTold }, index) => {
     const begin = index === 0 ? "at the beginning" : "after kill -9, in a new session"
     const moment = after === "compaction" ? `after ${left.shift() ?? "a summary"}` : begin
-    const cells = COLUMNS.map(([title, fact]) => cell(title, knowledge[fact]))
+    const cells = titles.map((title, at) => markOf(isTold[at] === true) + " ".repeat(title.length - 1))
     return row(moment, cells)
   })
-  const titles = COLUMNS.map(([title]) => title)
   return [paint("dim", row("", titles)), ...rows]
 }
 
@@ -148,7 +129,7 @@ export const renderShow = (shown: string): string[] => {
 export const renderClaims = (claims: readonly Claim[]): string[] =>
   claims.map(({ weight, holds, text }) => {
     if (weight === "reported") return `${INDENT}${paint("dim", holds ? "· yes" : "· no ")}  ${text}`
-    return `${INDENT}${holds ? paint("green", "✓") : paint("red", "✗")}  ${holds ? text : paint("red", text)}`
+    return `${INDENT}${markOf(holds)}  ${holds ? text : paint("red", text)}`
   })
 
 /** The demo's outcome, and the files that are kept. @param isForgotten the session was removed from the user's list */

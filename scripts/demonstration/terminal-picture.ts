@@ -13,7 +13,7 @@ const NAMED = ["#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff",
 
 /** Most fixed-width fonts are 0.6 em wide and 1.2 em high: a cell, in which box-drawing characters meet. */
 const [FONT_SIZE, COLUMN_WIDTH, LINE_HEIGHT, BASELINE] = [13.3, 8, 16, 12.5]
-const [PADDING, TITLE_HEIGHT, GAP] = [10, 34, 20]
+const PADDING = 10
 const FONT_FAMILY = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace'
 
 const charactersIn = (text: string): number => Array.from(text).length
@@ -82,49 +82,34 @@ const renderText = ({ column, text, style: { colour = TEXT, isBold, isFaint } }:
   return shown && `<text ${place} fill="${colour}"${look}>${escapeXml(shown)}</text>`
 }
 
-export type Frame = { caption: string; screen: string }
-
 /**
- * Terminal windows one below the other, as SVG: text that can be read and searched, in the terminal's own colours and without an
- * external font.
+ * A terminal with one screen below the other, as SVG: text that can be read and searched, in the terminal's own colours and
+ * without an external font.
  *
  * @param title describes the picture for screen readers
  */
-export const renderTerminal = (title: string, ...frames: readonly Frame[]): string => {
-  const windows = frames.map(({ caption, screen }) => ({ caption, rows: parseScreen(screen) }))
-  const runs = windows.flatMap(({ rows }) => rows.flat())
-  const width = Math.max(...runs.map(({ column, text }) => column + charactersIn(text))) * COLUMN_WIDTH + 2 * PADDING
-  let height = -GAP
-  const drawn = windows.flatMap(({ caption, rows }) => {
-    const top = height + GAP
-    const own = TITLE_HEIGHT + rows.length * LINE_HEIGHT + 2 * PADDING
-    height = top + own
-    return [
-      `<g transform="translate(0 ${top})">`,
-      `<rect x="0.5" y="0.5" width="${width - 1}" height="${own - 1}" rx="9" fill="${BACKGROUND}" stroke="#3d444d"/>`,
-      `<text x="${width / 2}" y="22" text-anchor="middle" fill="#c9d1d9">${escapeXml(caption)}</text>`,
-      `<g transform="translate(${PADDING} ${TITLE_HEIGHT + PADDING})">`,
-      ...[renderBackground, renderText].flatMap((render) =>
-        rows.flatMap((runs, row) => runs.map((run) => render(run, row * LINE_HEIGHT)).filter(Boolean)),
-      ),
-      "</g></g>",
-    ]
-  })
+export const renderTerminal = (title: string, ...screens: readonly string[]): string => {
+  const rows = screens.flatMap((screen, index) => [...(index > 0 ? [[]] : []), ...parseScreen(screen)])
+  const columns = Math.max(...rows.flat().map(({ column, text }) => column + charactersIn(text)))
+  const [width, height] = [columns * COLUMN_WIDTH + 2 * PADDING, rows.length * LINE_HEIGHT + 2 * PADDING]
+  const draw = (render: typeof renderText): string[] =>
+    rows.flatMap((runs, row) => runs.map((run) => render(run, row * LINE_HEIGHT)).filter(Boolean))
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="title">`,
     `<title id="title">${escapeXml(title)}</title>`,
     `<style>text{font-family:${FONT_FAMILY};font-size:${FONT_SIZE}px;white-space:pre}</style>`,
-    ...drawn,
+    `<rect x="0.5" y="0.5" width="${width - 1}" height="${height - 1}" rx="9" fill="${BACKGROUND}" stroke="#3d444d"/>`,
+    `<g transform="translate(${PADDING} ${PADDING})">`,
+    ...draw(renderBackground),
+    ...draw(renderText),
+    "</g>",
     "</svg>\n",
   ].join("\n")
 }
 
-/** Commands and their output, in one terminal. */
-export const renderCommands = (...commands: readonly { command: string; output: string }[]): string => {
-  const screens = commands.map(({ command, output }) => `\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m\n${output}`)
-  const caption = commands[0]?.command ?? ""
-  return renderTerminal(`The output of ${caption}`, { caption, screen: screens.join("\n") })
-}
+/** A command at its prompt, and the screen with its output. */
+export const atPrompt = (command: string, output: string): string =>
+  `\u001b[32m$\u001b[0m \u001b[1m${command}\u001b[0m\n${output}`
 
 /** Writes an SVG in one step. @throws when the picture would show where it was taken */
 export const writePicture = (path: string, svg: string): void => {

@@ -5,7 +5,7 @@ import { type OpenCodeBinary, REPOSITORY } from "../../../test/support/opencode/
 import { runProgram } from "../../../test/support/opencode/opencode-run.ts"
 import { eventually } from "../../../test/support/opencode/opencode-server.ts"
 import { createTestProject, type TestProject } from "../../../test/support/opencode/test-project.ts"
-import { startTerminal, startTui } from "../../../test/support/opencode/tui.ts"
+import { isTmuxHere, startTerminal, startTui } from "../../../test/support/opencode/tui.ts"
 import { ANSWERS, PROJECT_FILES, SAID } from "./story.ts"
 
 /** A command, its exit code, and its whole output, with home as `~`. */
@@ -139,7 +139,7 @@ export const converseByRun = (place: TourPlace): Conversation => {
 }
 
 /** Runs `baton observe` in a terminal. @returns its coloured screen once it shows the expected text */
-export const watchInTerminal = async ({ project }: TourPlace, expected: RegExp): Promise<string> => {
+const watchInTerminal = async ({ project }: TourPlace, expected: RegExp): Promise<string> => {
   const terminal = startTerminal([BATON, "observe"], project, TERMINAL)
   try {
     await terminal.shows(expected)
@@ -151,9 +151,11 @@ export const watchInTerminal = async ({ project }: TourPlace, expected: RegExp):
   }
 }
 
-/** Runs `baton observe` without a terminal, where it prints once; repeated until it prints the expected text. */
-export const watchWithoutTerminal = ({ run }: TourPlace, expected: RegExp): Promise<string> =>
-  eventually("the agent at work", async () => {
-    const { output } = await run(BATON, "observe")
+/** Watches by `baton observe`; where there is no tmux, without a terminal, in which it prints once. @returns what it shows */
+export const watch = (place: TourPlace, expected: RegExp): Promise<string> => {
+  if (isTmuxHere()) return watchInTerminal(place, expected)
+  return eventually("the agent at work", async () => {
+    const { output } = await place.run(BATON, "observe")
     return expected.test(output) ? output : undefined
   })
+}

@@ -12,8 +12,6 @@ type TourOptions = {
   binary: OpenCodeBinary
   /** The user works in OpenCode's TUI; otherwise by `opencode run` alone. */
   inTui: boolean
-  /** `baton observe` is watched in a terminal; otherwise it prints once. */
-  hasTerminal: boolean
   /** Opens the page and waits until an agent is busy there. @returns the page's text */
   browse?: (url: string) => Promise<string>
 }
@@ -46,7 +44,7 @@ const work = async (
     // Handled here too, since it may fail before it is awaited.
     begun.catch(() => undefined)
     const expected = new RegExp(`busy[\\s\\S]*${TASK.title}[\\s\\S]*${handedTo} · [\\s\\S]*Handoff to ${handedTo}`)
-    const terminal = await (options.hasTerminal ? places.watchInTerminal : places.watchWithoutTerminal)(place, expected)
+    const terminal = await places.watch(place, expected)
     const page = await options.browse?.(await web.address())
     release()
     const sights = { reviewed, tested, draft, begun: await begun }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { type Evidence, EXPECTED_COMPACTIONS, hasFailed, judge } from "../../../scripts/demonstration/claims.ts"
+import { type Evidence, EXPECTED_COMPACTIONS, FACTS, hasFailed, judge } from "../../../scripts/demonstration/claims.ts"
 import { SUMMARIES } from "../../../scripts/demonstration/scripted-agent.ts"
 import { TASK } from "../../../scripts/demonstration/slug-project.ts"
 import { promised } from "../../requirements.ts"
@@ -11,15 +11,14 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 describe("the demo's claims", () => {
-  const KNOWN = { task: true, role: true, specification: true, definitionOfDone: true, constraint: true }
-  const SIX = Array.from({ length: 6 }, () => KNOWN)
+  const SIX = Array.from({ length: 6 }, () => FACTS.map(() => true))
   const record = (number: number) => ({ number, at: "2026-01-02T03:04:05Z", line: "A step." })
   const GOOD: Evidence = {
     exitCode: 0,
     compactions: 4,
     recorded: [1, 2, 3, 4].map(record),
     specification: { ordered: "Do it.", inLedger: "Do it." },
-    knowledge: SIX,
+    told: SIX,
     untold: [],
     test: { passes: true, summary: "5 of 5" },
     isFrozenFileUntouched: true,
@@ -27,7 +26,7 @@ describe("the demo's claims", () => {
     traces: [],
     root: "/tmp/baton-demo-x",
   }
-  const THREE = { compactions: 3, recorded: GOOD.recorded.slice(0, 3), knowledge: SIX.slice(1) }
+  const THREE = { compactions: 3, recorded: GOOD.recorded.slice(0, 3), told: SIX.slice(1) }
   const failing = (evidence: Evidence): string[] =>
     judge(evidence, true).flatMap(({ holds, text }) => (holds ? [] : [text]))
 

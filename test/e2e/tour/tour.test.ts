@@ -20,19 +20,8 @@ import { findChromium, startBrowser, type TestBrowser } from "../../support/open
 import { isTmuxHere } from "../../support/opencode/tui.ts"
 import { expectInOrder } from "../sessions.ts"
 
-const BLOCK = /^```console\n([\s\S]*?)^```$/gm
-
-/** The commands in a page's `console` blocks, after `$ `, each with its quoted lines of output. */
-const readQuotedCommands = (markdown: string): { command: string; lines: string[] }[] =>
-  [...markdown.matchAll(BLOCK)].flatMap(([, block = ""]) =>
-    block
-      .split(/^\$ /m)
-      .slice(1)
-      .map((quoted) => {
-        const [command = "", ...lines] = quoted.trimEnd().split("\n")
-        return { command, lines }
-      }),
-  )
+/** A command in a page, after `$ `, and its quoted lines of output. */
+const QUOTED = /^\$ (.*)\n((?:(?!\$ |```).*\n)*)/gm
 
 /** Half a minute on an idle machine; a walk has many steps, and each is slower on a busy machine. */
 const TOUR_DEADLINE_MS = deadline(600_000)
@@ -78,7 +67,7 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
   beforeAll(async () => {
     const opened = browser
     const browse = opened ? { browse: (url: string) => readPage(opened, url) } : {}
-    seen = await takeTour({ binary, inTui, hasTerminal: hasTmux, ...browse })
+    seen = await takeTour({ binary, inTui, ...browse })
   }, TOUR_DEADLINE_MS)
 
   test(promised("tour.A1", "the installation adds files, changes none, and says what comes next"), () => {
@@ -184,12 +173,12 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
   if (NEWEST_OR_ALL.includes(NEWEST))
     test(promised("tour.B1", "the page of the tour quotes its commands, with lines of what they print"), () => {
       const ran = Object.values(seen.commands).map(({ command, output }) => [withoutIds(command), withoutIds(output)])
-      const quoted = readQuotedCommands(readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8"))
+      const quoted = [...readFileSync(join(REPOSITORY, "docs/tour.md"), "utf8").matchAll(QUOTED)]
       expect(quoted.length).toBeGreaterThan(5)
-      for (const { command, lines } of quoted) {
+      for (const [, command = "", lines = ""] of quoted) {
         const output = ran.find(([line]) => line === withoutIds(command))?.[1]
         if (output === undefined) throw new Error(`the walk does not run ${command}`)
-        expectInOrder(output, lines.map(withoutIds))
+        expectInOrder(output, lines.trimEnd().split("\n").map(withoutIds))
       }
     })
 })
