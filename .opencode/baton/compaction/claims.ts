@@ -1,3 +1,4 @@
+import { withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Settings } from "../host/settings.ts"
 import type { CallOptions, ClaimLedger, ClaimOutcome } from "../ledger/ledger.ts"
@@ -8,8 +9,9 @@ export type ClaimsMode = Settings["claims"]
 
 /** A lease lasts five times as long. */
 export const RENEW_EVERY_MS = 60_000
+const CALL_DEADLINE_MS = 1_200
 /** The hook of a tool has 3 s. */
-const GATE_DEADLINE_MS = 1_200
+const GATE_DEADLINE_MS = 2_500
 
 /** More sessions than one server works on at once: the one that claimed first gives its claim up. */
 const MAX_CLAIMS = 500
@@ -24,7 +26,14 @@ type ClaimState =
 
 const NOT_CLAIMED: ClaimState = { kind: "lost" }
 
-type Entry = { readonly binding: SessionTask; state: Promise<ClaimState> }
+type Entry = {
+  readonly binding: SessionTask
+  state: Promise<ClaimState>
+  /** The newest that is settled. */
+  known?: ClaimState
+  /** The next tool claims again a task that another has. */
+  isDue?: boolean
+}
 
 type ClaimsDeps = {
   ledger: ClaimLedger
@@ -70,7 +79,10 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
 
   /** Goes on after what is under way for the session. */
   const next = (entry: Entry, step: (before: ClaimState) => Promise<ClaimState>): Promise<ClaimState> => {
-    entry.state = entry.state.then(step)
+    entry.state = entry.state.then(async (before) => {
+      entry.known = await step(before)
+      return entry.known
+    })
     return entry.state
   }
 
@@ -111,16 +123,21 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     const held = own.length === 0 ? undefined : await ledger.renewClaims(own.map(({ binding }) => binding.sessionID))
     if (!held) return
     for (const entry of own)
-      if (!held.includes(entry.binding.sessionID)) entry.state = Promise.resolve(lose(entry.binding))
+      if (!held.includes(entry.binding.sessionID)) void next(entry, async () => lose(entry.binding))
   }
 
   const begin = (binding: SessionTask): Entry => {
     const known = entries.get(binding.sessionID)
     if (known?.binding.taskID === binding.taskID) return known
-    const freed = known ? known.state.then(() => ledger.releaseClaims([binding.sessionID])) : Promise.resolve()
+    const freed = async (): Promise<ClaimState> => {
+      await known?.state
+      await ledger.releaseClaims([binding.sessionID])
+      return NOT_CLAIMED
+    }
     const [oldest] = entries.keys()
     if (oldest !== undefined && entries.size >= MAX_CLAIMS) void release([oldest])
-    const entry = { binding, state: freed.then(() => claim(binding, NOT_CLAIMED)) }
+    const entry: Entry = { binding, state: known ? freed() : Promise.resolve(NOT_CLAIMED) }
+    void next(entry, (before) => claim(binding, before))
     entries.set(binding.sessionID, entry)
     timer ??= setInterval(
       () =>
@@ -135,8 +152,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     next(entry, async (before) => {
       const { binding } = entry
       if (before.kind === "lost" || before.kind === "refused") return before
-      if (before.kind !== "claimed") return claim(binding, before, { deadlineMs: GATE_DEADLINE_MS })
-      const held = await ledger.renewClaims([binding.sessionID], { deadlineMs: GATE_DEADLINE_MS })
+      if (before.kind !== "claimed") return claim(binding, before, { deadlineMs: CALL_DEADLINE_MS })
+      const held = await ledger.renewClaims([binding.sessionID], { deadlineMs: CALL_DEADLINE_MS })
       return !held || held.includes(binding.sessionID) ? before : lose(binding)
     })
 
@@ -154,10 +171,17 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const owner = await tasks.owner(binding)
       if (!owner) return undefined
       const entry = begin(owner)
-      if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) return undefined
+      const { isDue } = entry
+      entry.isDue = false
+      if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) {
+        if (isDue) void next(entry, (before) => claim(owner, before))
+        return undefined
+      }
       const { taskID, sessionID } = owner
-      const state = await verify(entry)
-      if (state.kind !== "held" && state.kind !== "lost") return undefined
+      // An earlier call may wait for a locked database: what was known before holds.
+      const verified = await withDeadline(verify(entry), GATE_DEADLINE_MS)
+      const state = verified.kind === "done" ? verified.value : entry.known
+      if (state?.kind !== "held" && state?.kind !== "lost") return undefined
       log.info("a tool is refused: the task is another's", { sessionID, taskID, tool })
       return state.kind === "held" ? heldText(taskID, state.summary) : lostText(taskID)
     },
@@ -165,7 +189,9 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const entry = entries.get(sessionID)
       if (!entry) return
       const { kind } = await entry.state
-      if (kind !== "claimed" || (await verify(entry)).kind === "lost") entries.delete(sessionID)
+      // The holder stays known: a ledger that does not answer now frees no task.
+      if (kind === "held") entry.isDue = true
+      else if (kind !== "claimed" || (await verify(entry)).kind === "lost") entries.delete(sessionID)
     },
     forget: (sessionID) => release([sessionID]),
     stop: async () => {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { lockLedger, unlockLedger } from "../../support/faults/fault-claim-table.ts"
 import {
   BOTH_ENDS,
   bash,
@@ -19,6 +20,7 @@ import {
 } from "../../support/index.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { handedOverTo } from "../../support/model/handoff-script.ts"
+import { openServer, speak } from "../../support/opencode/model-project.ts"
 import { collectToasts, createSession, lastTurn, runWell } from "../sessions.ts"
 
 /** Runs the command or writes the file that the newest message names, and reports. */
@@ -128,6 +130,26 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 })
 
 describe.each(endsOf(0))("OpenCode $version", (binary) => {
+  test(promised("claim.B2", "a ledger that is locked frees no exclusive claim at the user's message"), async () => {
+    const task = await openTaskProject(binary, obedient)
+    task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
+    await task.ledger.prog("claim", task.taskID, "--as", "ada")
+    await using server = await openServer(task)
+    const session = await createSession(server)
+    const write = (before = "") => speak(server, session, `${before}\nWRITE: changed.txt`)
+    const isWritten = () => existsSync(join(task.project.directory, "changed.txt"))
+    await write(task.message)
+    expect(lastTurn(task)).toMatch(/is claimed by ada \(on .*so this session may not change/)
+    await lockLedger(task)
+    await write()
+    expect(lastTurn(task).split("so this session may not change"), "refused twice").toHaveLength(3)
+    expect(isWritten()).toBe(false)
+    await unlockLedger(task)
+    await task.ledger.prog("release", task.taskID)
+    await write()
+    expect(isWritten()).toBe(true)
+  })
+
   test(promised("claim.B1", "kill -9 frees the claim, and so does the end of a run"), async () => {
     const task = await openTaskProject(binary, obedient)
     const isClaimed = async () => (await task.ledger.prog("claims")).includes("session") || undefined

@@ -31,14 +31,15 @@ setInterval(() => {}, 60_000)`
 
 const lockers = new Map<string, ChildProcess>()
 
-const lockLedger = async ({ project }: TaskProject): Promise<void> => {
+/** Keeps the ledger from being written, but not from being read. */
+export const lockLedger = async ({ project }: TaskProject): Promise<void> => {
   const env = { PATH: "/usr/bin:/bin", BUN_BE_BUN: "1", DATABASE: databaseOf(project.home) }
   const locker = spawn(NEWEST.path, ["-e", LOCK], { env, stdio: ["ignore", "pipe", "inherit"] })
   lockers.set(project.home, locker)
   await once(locker.stdout, "data")
 }
 
-const unlockLedger = async ({ project }: TaskProject): Promise<void> => {
+export const unlockLedger = async ({ project }: TaskProject): Promise<void> => {
   const locker = lockers.get(project.home)
   if (locker === undefined || !lockers.delete(project.home)) return
   const ended = once(locker, "exit")

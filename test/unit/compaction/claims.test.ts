@@ -9,9 +9,11 @@ import { BINDING } from "../../support/task-binding.ts"
 const TASK = BINDING.taskID
 const HELD = { kind: "held", summary: "ada (session ses_2 on host in /project) since 2026-02-09 22:17 UTC" } as const
 const DOWN = { kind: "unavailable", reason: "database is locked" } as const
+/** The hook of a tool has as long. */
+const GATE_MS = 3_000
 
 /** A ledger that answers the first claims as given and then grants them. */
-const setUp = (answers: ClaimOutcome[] = [], setting: ClaimsMode = "shared") => {
+const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: ClaimsMode = "shared") => {
   const [calls, told] = [[] as string[], [] as string[]]
   const log = createRecordedLog()
   const released = new Set<string>()
@@ -149,6 +151,34 @@ describe("another's claim", () => {
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
     expect(told).toHaveLength(1)
+  })
+
+  test(promised("claim.B2", "is still known after the user's message, while the ledger does not answer"), async () => {
+    const { claims, told } = setUp([HELD, DOWN, { kind: "claimed" }], "exclusive")
+    await claims.toolStarting(first, "read")
+    await claims.userArrived("ses_1")
+    expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
+    expect(told).toHaveLength(1)
+    expect(await claims.toolStarting(first, "edit"), "the ledger answers again").toBeUndefined()
+  })
+
+  test(promised("claim.B2", "refuses a change in time, however long an earlier call waits"), async () => {
+    const { claims, calls } = setUp([HELD, new Promise(() => {})], "exclusive")
+    await claims.toolStarting(first, "read")
+    await claims.userArrived("ses_1")
+    const refusal = claims.toolStarting(first, "edit")
+    await vi.advanceTimersByTimeAsync(GATE_MS)
+    expect(await refusal).toContain(HELD.summary)
+    expect(calls).toHaveLength(2)
+  })
+
+  test(promised("claim.B2", "is asked for again at the tool after the user's message, also when shared"), async () => {
+    const { claims, calls } = setUp([HELD])
+    await claims.toolStarting(first, "read")
+    await claims.userArrived("ses_1")
+    for (const tool of ["read", "bash"]) await claims.toolStarting(first, tool)
+    await claims.stop()
+    expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "release ses_1"])
   })
 
   test(promised("claim.B2", "that took the task from a session refuses it the next change"), async () => {
