@@ -21,7 +21,7 @@ const HANDOFF_TOOL = "handoff_session"
 
 type ClaimState =
   | ClaimOutcome
-  /** The claim was released from outside: the user's next message claims again. */
+  /** The claim was released from outside, or ended with its task: the user's next message claims again. */
   | { readonly kind: "lost" }
 
 const NOT_CLAIMED: ClaimState = { kind: "lost" }
@@ -68,7 +68,7 @@ const heldText = (taskID: string, summary: string): string =>
   ].join(" ")
 
 const lostText = (taskID: string): string =>
-  `The claim of this session on task ${taskID} was released (by a handoff, or by \`prog release\`), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
+  `The claim of this session on task ${taskID} was released (by a handoff, by \`prog release\`, or because the task was opened again), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
 
 const reasonOf = (state: ClaimState): string =>
   "summary" in state ? state.summary : "reason" in state ? state.reason : ""

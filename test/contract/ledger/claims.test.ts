@@ -38,6 +38,37 @@ const claimAll = async (workers: readonly LedgerDriver[]): Promise<void> => {
   expect(new Set(taken).size).toBe(ALL)
 }
 
+/** @param other the ledger that closes the task and opens it again */
+const expectToEndWithTask = async (ledger: LedgerDriver, other: LedgerDriver, id: string): Promise<void> => {
+  const holders = async () => (await claimsOf(ledger)).map(({ holder, session }) => `${holder} ${session}`)
+  for (const close of ["done", "cancel"]) {
+    await ledger.ok("claim", id, "--as", "ada")
+    await other.ok(close, id)
+    expect(await ledger.fails("release", id)).toBe(`Error: ${id} is not claimed`)
+    await other.ok("open", id)
+    expect(await holders()).toEqual([])
+    expect(await ledger.ok("show", id)).not.toContain("Claimed:")
+    expect(await ledger.ok("claim", "--next", "-p", "demo", "--as", "bob")).toBe(id)
+    expect(await holders()).toEqual(["bob "])
+    await ledger.ok("release", id)
+  }
+  const own = ["--session", "ses_1", "--pid", String(process.pid)]
+  const renew = () => ledger.ok("claim", "--renew", "--session", "ses_1")
+  await ledger.ok("claim", id, ...own)
+  await other.ok("done", id)
+  expect(await renew(), "it may end what it has begun").toBe("ses_1")
+  await other.ok("start", id)
+  expect(await holders(), "also when it is started and not opened").toEqual([])
+  expect(await renew()).toBe("")
+  await ledger.ok("claim", id, ...own)
+  await other.ok("open", id)
+  expect(await renew()).toBe("")
+  await other.ok("start", id)
+  expect(await holders()).toEqual([])
+  await ledger.ok("claim", id, "--as", "bob")
+  expect(await holders()).toEqual(["bob "])
+}
+
 describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
   const workers = Array.from({ length: WORKERS }, () => holdEmbedded(binary))
 
@@ -135,6 +166,11 @@ describe("claims", () => {
     expect(await ledger.ok("release", "--session", "ses_1")).toBe(`Released ${id}`)
   })
 
+  test(promised("claim.B1", "a claim ends with its task, and one that is opened again is free"), async () => {
+    const { ledger } = open()
+    await expectToEndWithTask(ledger, ledger, await ledger.task("T"))
+  })
+
   test(promised("claim.B1", "a claim is free when its lease is over, or its process gone on this host"), async () => {
     const { home, ledger } = open()
     const id = await ledger.task("T")
@@ -228,6 +264,11 @@ else
       await claimAll(workers.map((open) => createLedgerDriver(open(home))))
       expect(await theirs.ok("ready")).toBe("No ready tasks")
       expect(runSql(databaseOf(home), ["PRAGMA integrity_check"])[0]).toStrictEqual([{ integrity_check: "ok" }])
+    })
+
+    test(promised("claim.B1", "a claim ends with its task, whose status the real prog sets"), async () => {
+      const { home, theirs, id } = await setUp()
+      await expectToEndWithTask(createLedgerDriver(held(home)), theirs, id)
     })
 
     test(promised("claim.B3", "the real prog goes on working, and the launcher takes the claims"), async () => {

@@ -97,6 +97,18 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(written("third.txt")).toBe(false)
   })
 
+  once(promised("claim.B1", "a task that is opened again after it was done is free"), async () => {
+    const task = await openSharedTask(binary, obedient)
+    const first = await task.say(`${task.message}\nRUN: true`)
+    await awaitClaim(task, first)
+    await task.say(`RUN: prog done ${task.taskID}`, first)
+    await task.ledger.prog("open", task.taskID)
+    await awaitClaim(task, null)
+    const second = await task.say(`${task.message}\nRUN: true`)
+    expect(lastTurn(task)).not.toContain("When this message came")
+    await awaitClaim(task, second)
+  })
+
   once(promised("claim.B1", "a child session works under its parent's claim"), async () => {
     const task = await openSharedTask(binary, obedient)
     const parent = await task.say(task.message)

@@ -1,9 +1,10 @@
 import { localMinute } from "./format.ts"
-import type { Cell, ClaimRow, LedgerStore } from "./store.ts"
+import { isClosed } from "./items.ts"
+import type { Cell, ClaimRow, ItemRow, LedgerStore } from "./store.ts"
 
 /*
- * A claim says who works on a task. It holds until it is released, its lease is over, or, seen from the same host, its
- * process is gone.
+ * A claim says who works on a task. It holds until it is released, the task is closed or opened again, its lease is over, or,
+ * seen from the same host, its process is gone.
  */
 
 /** Loaded when a claim is looked at: most commands never meet one (main.ts). */
@@ -48,10 +49,13 @@ const isGone = ({ pid, process_start }: ClaimRow): boolean => {
 /** Longer than any lease, by more than clocks differ: the clock was set back since. */
 const TOO_LONG_MS = 24 * 60 * 60_000
 
-export const isClaimed = (claim: ClaimRow | undefined, nowMs: number): claim is ClaimRow => {
-  if (claim === undefined) return false
+export const isUnstarted = ({ type, status }: ItemRow): boolean => type === "task" && status === "open"
+
+/** A claim starts its task: one that is not started now was opened again since, perhaps by prog, which knows no claims. */
+export const isClaimed = (claim: ClaimRow | undefined, item: ItemRow, nowMs: number): claim is ClaimRow => {
+  if (claim === undefined || isClosed(item.status) || isUnstarted(item)) return false
   const leftMs = Date.parse(claim.lease_until) - nowMs
-  // Not a number when it was released, or is damaged.
+  // Not a number when it was released, ended with its task, or is damaged.
   if (!(leftMs > 0 && leftMs < TOO_LONG_MS)) return false
   return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
 }
@@ -128,10 +132,10 @@ export const putClaim = (store: LedgerStore, claim: ClaimRow): void => {
 }
 
 /** The claim of a task that is shown. A table of claims that cannot be read hides no task. */
-export const shownClaim = (store: LedgerStore, taskId: string, nowMs: number): ShownClaim => {
+export const shownClaim = (store: LedgerStore, item: ItemRow, nowMs: number): ShownClaim => {
   try {
-    const row = findClaim(store, taskId)
-    if (!isClaimed(row, nowMs)) return {}
+    const row = findClaim(store, item.id)
+    if (!isClaimed(row, item, nowMs)) return {}
     const claim = claimEntry(row)
     return { claim, claimed: claim.summary }
   } catch (error) {

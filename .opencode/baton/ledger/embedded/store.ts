@@ -98,7 +98,7 @@ export type ClaimRow = {
   /** The start of that process, in the system's own form; "" where it does not tell. */
   readonly process_start: string
   readonly claimed_at: string
-  /** "" once it is released. */
+  /** "" once it is released, "closed" once it ended with its task. */
   readonly lease_until: string
   /** Grows with each new holder. */
   readonly fence: number

@@ -3,6 +3,7 @@ import {
   describeClaim,
   findClaim,
   isClaimed,
+  isUnstarted,
   ownName,
   putClaim,
   readClaims,
@@ -25,11 +26,6 @@ const SESSION_FLAG: FlagSpec = { name: "session", kind: "list", about: "of this 
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
-const liveClaim = (context: CommandContext, taskId: string): ClaimRow | undefined => {
-  const claim = findClaim(context.store(), taskId)
-  return isClaimed(claim, context.nowMs()) ? claim : undefined
-}
-
 const openTask = (store: LedgerStore, id: string): ItemRow => {
   const item = readItem(store, id)
   if (isClosed(item.status)) throw refuse(`${id} is ${item.status}; 'prog open ${id}' reopens it`)
@@ -37,7 +33,8 @@ const openTask = (store: LedgerStore, id: string): ItemRow => {
 }
 
 const nextTask = (context: CommandContext, project: string): ItemRow => {
-  const next = readyItems(context.store(), project).find(({ id }) => liveClaim(context, id) === undefined)
+  // A claimed task is not ready: it was started.
+  const [next] = readyItems(context.store(), project)
   if (next === undefined) throw refuse(`no task of project ${project} is ready and free`)
   return next
 }
@@ -65,7 +62,7 @@ const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow =>
   const nowMs = context.nowMs()
   const asked = { holder: flags.text("as") || ownName(), session_id: flags.list("session")[0] ?? "" }
   const before = findClaim(store, item.id)
-  const current = isClaimed(before, nowMs) ? before : undefined
+  const current = isClaimed(before, item, nowMs) ? before : undefined
   const goesOn = current !== undefined && isOwn(current, asked, flags)
   if (current !== undefined && !goesOn)
     throw refuse(`${item.id} is claimed by ${describeClaim(current)}; 'prog release ${item.id}' ends that`)
@@ -82,17 +79,25 @@ const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow =>
     fence: (before?.fence ?? 0) + (goesOn ? 0 : 1),
   }
   putClaim(store, claim)
-  if (item.type === "task" && item.status === "open")
-    updateItem(store, item.id, { status: "in_progress", updated_at: context.timestamp() })
+  if (isUnstarted(item)) updateItem(store, item.id, { status: "in_progress", updated_at: context.timestamp() })
   return claim
 }
+
+/** The lease of a claim that ended with its task: the session has it until the task is opened again. */
+const ENDED_WITH_TASK = "closed"
 
 /** Extends the claims of sessions. @returns the sessions that still have one */
 const renew = (context: CommandContext, sessions: readonly string[]): string[] =>
   context.write((store) => {
-    const held = heldBy(store, sessions)
-    for (const claim of held) putClaim(store, { ...claim, lease_until: iso(context.nowMs() + SESSION_LEASE_MS) })
-    return [...new Set(held.map(({ session_id }) => session_id))]
+    const leaseOf = ({ task_id, lease_until }: ClaimRow): string => {
+      const item = findItem(store, task_id)
+      if (item && isClosed(item.status)) return ENDED_WITH_TASK
+      const isReopened = lease_until === ENDED_WITH_TASK || (item && isUnstarted(item))
+      return isReopened ? "" : iso(context.nowMs() + SESSION_LEASE_MS)
+    }
+    const renewed = heldBy(store, sessions).map((claim) => ({ ...claim, lease_until: leaseOf(claim) }))
+    for (const claim of renewed) putClaim(store, claim)
+    return [...new Set(renewed.flatMap(({ session_id, lease_until }) => (lease_until === "" ? [] : [session_id])))]
   })
 
 const claim: Command = {
@@ -137,8 +142,8 @@ const release: Command = {
         for (const each of held) end(store, each)
         return held.map(({ task_id }) => `Released ${task_id}`)
       }
-      const current = liveClaim(context, id)
-      if (current === undefined) throw refuse(`${id} is not claimed`)
+      const [current, item] = [findClaim(store, id), findItem(store, id)]
+      if (item === undefined || !isClaimed(current, item, context.nowMs())) throw refuse(`${id} is not claimed`)
       end(store, current)
       return [`Released ${id} from ${describeClaim(current)}`]
     }),
@@ -154,7 +159,7 @@ const claims: Command = {
     const held = readClaims(store).filter((each) => {
       const item = findItem(store, each.task_id)
       if (item === undefined || (project !== "" && item.project !== project)) return false
-      return isClaimed(each, context.nowMs()) && !isClosed(item.status)
+      return isClaimed(each, item, context.nowMs())
     })
     if (flags.has("json")) return [goJson(held.map((each) => ({ task: each.task_id, ...claimEntry(each) })))]
     if (held.length === 0) return ["No claims"]

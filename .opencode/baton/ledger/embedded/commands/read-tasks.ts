@@ -6,7 +6,6 @@ import {
   blockedIds,
   dependenciesByItem,
   hasLabels,
-  isClosed,
   isStatus,
   type LabelledItem,
   labelsByItem,
@@ -133,7 +132,7 @@ const readDetails = (context: CommandContext, id: string): Details => {
     logs: store.all(LOGS, id),
     dependencies: dependenciesByItem(readDependencies(store)).get(id) ?? [],
     concepts: relatedConcepts(item, readConcepts(store, item.project)),
-    ...(isClosed(item.status) ? {} : shownClaim(store, id, context.nowMs())),
+    ...shownClaim(store, item, context.nowMs()),
   }
 }
 
