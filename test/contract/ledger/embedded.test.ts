@@ -33,6 +33,16 @@ describe("what the embedded ledger does and prog v0.17 does not", () => {
     expect(await ledger.fails("draft", "ts-000000")).toMatch(/^Error: item not found: ts-000000 /)
   })
 
+  test(promised("ledger.D3", "a description that another program left out is empty: shown, and added to"), async () => {
+    const home = temporaryFolder()
+    const ledger = createLedgerDriver(embedded(home))
+    const id = await ledger.task("A")
+    runSql(databaseOf(home), ["UPDATE items SET description = NULL"])
+    expect(await ledger.ok("show", id)).not.toMatch(/Description|null/)
+    await ledger.ok("append", id, "text")
+    expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "\n\ntext" })
+  })
+
   test(promised("trust.A7", "the folder it makes is for its account alone"), async () => {
     const home = temporaryFolder()
     await createLedgerDriver(embedded(home)).task("A")

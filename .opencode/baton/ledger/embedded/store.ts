@@ -41,7 +41,8 @@ export type ItemRow = {
   /** "task" or "epic" */
   readonly type: string
   readonly title: string
-  readonly description: string
+  /** prog adds to a row with NULL, though it cannot show it. */
+  readonly description: string | null
   readonly definition_of_done: string | null
   readonly status: string
   /** 1 high, 2 medium, 3 low; prog takes any integer. */

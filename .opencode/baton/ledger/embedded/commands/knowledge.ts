@@ -81,7 +81,7 @@ export const readConcepts = (store: LedgerStore, project: string): ConceptRow[] 
 
 /** Concepts with at least one learning whose name occurs in the item's title or description, in any case. */
 export const relatedConcepts = (item: ItemRow, concepts: readonly ConceptRow[]): ConceptRow[] => {
-  const text = `${item.title} ${item.description}`.toLowerCase()
+  const text = `${item.title} ${item.description ?? ""}`.toLowerCase()
   return concepts.filter(({ name, learning_count }) => learning_count > 0 && text.includes(name.toLowerCase()))
 }
 

@@ -178,7 +178,7 @@ const show: Command = {
     }
     return [
       ...fieldLines(details),
-      ...titledLines("Description:", item.description === "" ? [] : [item.description]),
+      ...titledLines("Description:", item.description ? [item.description] : []),
       ...titledLines("Definition of Done:", item.definition_of_done ? [item.definition_of_done] : []),
       ...titledLines(
         "Dependencies:",

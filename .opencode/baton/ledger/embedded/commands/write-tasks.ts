@@ -101,7 +101,7 @@ const append: Command = {
   arguments: { least: 2 },
   run: ({ args: [id = "", ...words] }, context) =>
     context.write((store) => {
-      const description = `${requireItem(store, id).description}\n\n${words.join(" ")}`
+      const description = `${requireItem(store, id).description ?? ""}\n\n${words.join(" ")}`
       updateItem(store, id, { description, updated_at: context.timestamp() })
       return [`Appended to ${id}`]
     }),
