@@ -117,6 +117,9 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     if (!binding) return answer("This session has no task that could be done.")
     const { taskID } = binding
     const written = await ledger.finishTask(taskID, options)
+    // The program may still be at it.
+    if (written.kind === "unavailable")
+      return answer(`Whether task ${taskID} is done is not known: ${written.reason}. \`prog show ${taskID}\` tells.`)
     if (written.kind !== "written") {
       const reason = written.kind === "unknown" ? "the ledger does not know it" : written.reason
       return answer(`Task ${taskID} was not set to done: ${reason}.`)

@@ -86,6 +86,17 @@ describe("/task", () => {
   })
 })
 
+describe("a ledger that does not answer", () => {
+  test(promised("task.D1", "leaves open whether the task is done: the program may still be at it"), async () => {
+    const { expand, script, released } = setUp()
+    script.fault = () => "written-unheard"
+    const answer = await expand("ses_1", "done")
+    expect(answer).toContain(`Whether task ${taskID} is done is not known: no answer. \`prog show ${taskID}\` tells.`)
+    expect(answer).not.toContain("not set to done")
+    expect(released).toEqual([])
+  })
+})
+
 describe("the first message as a task", () => {
   test.each([
     [LONG, "Teach the parser CRLF line ends, without touching the lexer"],
