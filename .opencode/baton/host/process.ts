@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process"
 import { accessSync, constants, readFileSync, statSync } from "node:fs"
-import { devNull, constants as system } from "node:os"
+import { constants as system } from "node:os"
 import { delimiter, isAbsolute, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
@@ -249,13 +249,19 @@ const createShellRunner =
     }
   }
 
+/** Bun's options for a program of its own: the project's .env, bunfig.toml and tsconfig.json may name code. A folder is none. */
+export const aloneInBun = (platform: NodeJS.Platform = process.platform): readonly string[] => {
+  const [nowhere, folder] = platform === "win32" ? ["NUL", "C:\\Windows"] : ["/dev/null", "/dev"]
+  return ["--no-env-file", `--config=${nowhere}`, `--tsconfig-override=${folder}`]
+}
+
 /** Runs a text of JavaScript in a process of its own, by the program that this one runs on; the project sets nothing up for it. */
 export const runScript = (
   run: RunProcess,
   source: string,
   options: Omit<RunOptions, "env">,
 ): Promise<ProcessOutcome> => {
-  const settings = process.versions.bun === undefined ? [] : ["--no-env-file", `--config=${devNull}`]
+  const settings = process.versions.bun === undefined ? [] : aloneInBun()
   const env = { BUN_BE_BUN: "1", ELECTRON_RUN_AS_NODE: "1" }
   return run([process.execPath, ...settings, "-e", source], { ...options, env })
 }

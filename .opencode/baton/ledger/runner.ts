@@ -4,7 +4,7 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { type Argv, findExecutables, type ProcessOutcome, type RunProcess } from "../host/process.ts"
+import { type Argv, aloneInBun, findExecutables, type ProcessOutcome, type RunProcess } from "../host/process.ts"
 import { bundleRoot as ownBundleRoot } from "../host/project.ts"
 import type { ForeignProgram, LedgerProgram, LedgerStatus } from "./ledger.ts"
 
@@ -117,10 +117,7 @@ const embeddedLedger = ({
   if (!runtime.isBun) {
     return { kind: "embedded", path: launcher, command: [launcher], env: { ...env, BATON_LEDGER: "embedded" } }
   }
-  // The project's own .env, bunfig.toml and tsconfig.json (which may name code) must not affect the ledger; a folder is none.
-  const [nowhere, folder] = runtime.platform === "win32" ? ["NUL", "C:\\Windows"] : ["/dev/null", "/dev"]
-  const settings = ["--no-env-file", `--config=${nowhere}`, `--tsconfig-override=${folder}`]
-  const command: Argv = [runtime.execPath, ...settings, "run", "--no-install", main]
+  const command: Argv = [runtime.execPath, ...aloneInBun(runtime.platform), "run", "--no-install", main]
   return { kind: "embedded", path: main, command, env: { ...env, BUN_BE_BUN: "1" } }
 }
 

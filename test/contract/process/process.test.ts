@@ -1,5 +1,14 @@
-import { spawn } from "node:child_process"
-import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { spawn, spawnSync } from "node:child_process"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -8,6 +17,7 @@ import type { ProcessOutcome, RunProcess } from "../../../.opencode/baton/host/p
 import { createProcessRunner, isAlive } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { NEWEST, OLDEST, type OpenCodeBinary, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 type Host = { run: RunProcess; close: () => void }
@@ -46,6 +56,28 @@ const HOSTS: readonly (readonly [string, () => Host])[] = [
 ]
 
 const DEADLINE_MS = 20_000
+const MODULE = join(REPOSITORY, ".opencode", "baton", "host", "process.ts")
+
+test.each([OLDEST, NEWEST])("a script on OpenCode $version runs nothing that its folder names", ({ path }) => {
+  const folder = temporaryFolder()
+  // With it Bun looks for no package elsewhere.
+  mkdirSync(join(folder, "node_modules"))
+  const files = {
+    "theirs.ts": 'console.log("theirs")',
+    "tsconfig.json": JSON.stringify({ compilerOptions: { paths: { named: ["./theirs.ts"] } } }),
+    "bunfig.toml": 'preload = ["./theirs.ts"]',
+    ".env": "SET=theirs",
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const script = 'await import("named").catch(() => {}); console.log(process.env.SET ?? "ours")'
+  const options = JSON.stringify({ cwd: folder, deadlineMs: DEADLINE_MS })
+  const outer = `const { createProcessRunner, runScript } = await import(${JSON.stringify(MODULE)})
+      const run = createProcessRunner({ shell: undefined })
+      console.log(JSON.stringify(await runScript(run, ${JSON.stringify(script)}, ${options})))`
+  const { stdout } = spawnSync(path, ["-e", outer], { env: { BUN_BE_BUN: "1" }, encoding: "utf8" })
+  expect(JSON.parse(stdout)).toEqual({ kind: "exited", exitCode: 0, stdout: "ours\n", stderr: "" })
+})
+
 const ECHO_ARGUMENTS = "process.stdout.write(JSON.stringify(process.argv.slice(1)))"
 
 describe.each(HOSTS)("a process on %s", (_name, start) => {
