@@ -1,5 +1,5 @@
-import { statSync } from "node:fs"
-import { type FileHandle, open, readFile } from "node:fs/promises"
+import { createReadStream, statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { createDeferred, withDeadline } from "../host/async.ts"
@@ -69,38 +69,28 @@ const LONGEST_MARK = Math.max(...LEDGER_MARKS.map((mark) => mark.length))
 const CHUNK_BYTES = 1024 * 1024
 
 /** Identifies a program called prog by its content. @throws the file system's error */
-const recognise = async (file: FileHandle): Promise<"launcher" | "ledger" | "script" | "foreign"> => {
-  let found: "ledger" | "script" = "ledger"
-  const buffer = Buffer.alloc(LONGEST_MARK + CHUNK_BYTES)
-  // The end of the previous chunk is kept in front, for a mark that crosses the boundary.
-  let carried = 0
-  for (let at = 0; ; ) {
-    const { bytesRead } = await file.read(buffer, carried, CHUNK_BYTES, at)
-    const filled = carried + bytesRead
-    if (at === 0) {
-      const start = buffer.toString("latin1", 0, Math.min(filled, MARKED_BYTES))
+const recognise = async (path: string): Promise<"launcher" | "ledger" | "script" | "foreign"> => {
+  let kind: "ledger" | "script" | undefined
+  let seen = Buffer.alloc(0)
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    // A mark may cross the boundary.
+    seen = Buffer.concat([seen.subarray(-LONGEST_MARK), chunk])
+    if (kind === undefined) {
+      const start = seen.toString("latin1", 0, MARKED_BYTES)
       if (start.includes(LAUNCHER_MARK)) return "launcher"
-      if (start.startsWith("#!")) found = "script"
+      kind = start.startsWith("#!") ? "script" : "ledger"
     }
-    if (LEDGER_MARKS.some((mark) => buffer.subarray(0, filled).includes(mark))) return found
-    if (bytesRead === 0) return "foreign"
-    at += bytesRead
-    carried = Math.min(filled, LONGEST_MARK)
-    buffer.copyWithin(0, filled - carried, filled)
+    if (LEDGER_MARKS.some((mark) => seen.includes(mark))) return kind
   }
+  return "foreign"
 }
 
 const recogniseProgram = async (
   path: string,
 ): Promise<"launcher" | "ledger" | "script" | { readonly foreign: string }> => {
   try {
-    const file = await open(path)
-    try {
-      const kind = await recognise(file)
-      return kind === "foreign" ? { foreign: `it names neither ${LEDGER_MARKS.join(" nor ")}` } : kind
-    } finally {
-      await file.close()
-    }
+    const kind = await recognise(path)
+    return kind === "foreign" ? { foreign: `it names neither ${LEDGER_MARKS.join(" nor ")}` } : kind
   } catch (error) {
     return { foreign: `it cannot be read: ${describeError(error)}` }
   }

@@ -203,6 +203,13 @@ describe("finding the program", () => {
     expect(status).toMatchObject({ program: { kind: "real" }, foreign: [{ path: join(hang, "prog") }] })
   })
 
+  test.each([-12, 0])("finds a name %i bytes from where a piece of the program ends", async (offset) => {
+    const name = "github.com/baiirun/prog"
+    const content = `${"x".repeat(1024 * 1024 + offset)}${name}`
+    const { status } = await find([program(temporaryFolder(), "real", content)])
+    expect(status.program.kind).toBe("real")
+  })
+
   test("takes the embedded ledger when PATH has no real prog, by the launcher on Node", async () => {
     const folder = temporaryFolder()
     const paths = [program(folder, "foreign", "#!/bin/sh\nexit 1\n"), "relative", "", join(folder, "missing")]
