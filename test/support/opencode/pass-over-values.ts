@@ -86,11 +86,11 @@ export const fileModification = (change: Partial<FileModification> = {}): FileMo
   ...change,
 })
 
-export const builtInPolicy = (): ResolvedPolicy => {
+export const builtInPolicy = (change: Partial<ResolvedPolicy["values"]> = {}): ResolvedPolicy => {
   const file = { defaults: {}, pairs: {}, subagents: {} }
   const resolution = resolvePolicy({ file, originator: "build", subagent: "audit" })
   if (resolution.kind === "refused") throw new Error(resolution.error.message)
-  return resolution.policy
+  return { ...resolution.policy, values: { ...resolution.policy.values, ...change } }
 }
 
 /** The state of a pass that is back, without files to decide on. */
@@ -121,19 +121,16 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
 })
 
 /** A checked request, with everything that its pass needs. */
-export const preparedPass = (values: Partial<ResolvedPolicy["values"]> = {}, request = passRequest()): Prepared => {
-  const policy = builtInPolicy()
-  return {
-    request,
-    policy: { ...policy, values: { ...policy.values, ...values } },
-    subagent: { name: "audit", description: "", prompt: "", mode: "subagent", isHidden: false, permission: [] },
-    originatorRules: [],
-    model: undefined,
-    cacheKey: null,
-    audit: { enabled: true, retention_days: 1 },
-    parentPass: undefined,
-  }
-}
+export const preparedPass = (values: Partial<ResolvedPolicy["values"]> = {}, request = passRequest()): Prepared => ({
+  request,
+  policy: builtInPolicy(values),
+  subagent: { name: "audit", description: "", prompt: "", mode: "subagent", isHidden: false, permission: [] },
+  originatorRules: [],
+  model: undefined,
+  cacheKey: null,
+  audit: { enabled: true, retention_days: 1 },
+  parentPass: undefined,
+})
 
 /** A pass whose child is at work. */
 export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({

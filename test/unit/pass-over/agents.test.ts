@@ -33,25 +33,23 @@ describe("front matter", () => {
   })
 })
 
-describe("skills", () => {
-  test(promised("pass-over.F1", "are agents where they ask for it, by either folder and form"), async () => {
-    const asking = (name: string) => `---\nname: ${name}\ndescription: d\nsubagent: true\n---\nPrompt of ${name}.\n`
-    const root = temporaryFolder()
-    writeFiles(join(root, ".opencode"), {
-      "skill/one.md": asking("one"),
-      "skills/two/SKILL.md": asking("two"),
-      "skills/three/SKILL.md": "---\nsubagent: true\n---\nNamed by its folder.\n",
-      "skill/plain.md": "---\nname: plain\n---\nNo agent.\n",
-      "skill/broken.md": "---\nsubagent: true\nlist:\n  - a\n---\nx\n",
-    })
-    const log = createRecordedLog()
-    const found = await findSkillAgents(root, log)
-    expect(found.map(({ name }) => name)).toEqual(["skill/one", "skill/three", "skill/two"])
-    expect(found[0]?.prompt).toBe("Prompt of one.")
-    expect(log.lines.map(({ message }) => message)).toEqual([
-      "a skill asks to be a subagent and its front matter cannot be used",
-    ])
+test(promised("pass-over.F1", "skills are agents where they ask for it, by either folder and form"), async () => {
+  const asking = (name: string) => `---\nname: ${name}\ndescription: d\nsubagent: true\n---\nPrompt of ${name}.\n`
+  const root = temporaryFolder()
+  writeFiles(join(root, ".opencode"), {
+    "skill/one.md": asking("one"),
+    "skills/two/SKILL.md": asking("two"),
+    "skills/three/SKILL.md": "---\nsubagent: true\n---\nNamed by its folder.\n",
+    "skill/plain.md": "---\nname: plain\n---\nNo agent.\n",
+    "skill/broken.md": "---\nsubagent: true\nlist:\n  - a\n---\nx\n",
   })
+  const log = createRecordedLog()
+  const found = await findSkillAgents(root, log)
+  expect(found.map(({ name }) => name)).toEqual(["skill/one", "skill/three", "skill/two"])
+  expect(found[0]?.prompt).toBe("Prompt of one.")
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    "a skill asks to be a subagent and its front matter cannot be used",
+  ])
 })
 
 describe("agents", () => {
@@ -81,38 +79,32 @@ describe("agents", () => {
 
   const permission = (rules: object) => ({ permission: rules as never })
 
-  test(
-    promised("pass-over.A8", "that are ready-made are not in the task tool's list, unless the user's rules say so"),
-    () => {
-      const hidden = { audit: "deny", scout: "deny" }
-      expect(register({}).permission).toMatchObject({ task: hidden })
-      expect(register(permission({ task: "ask" })).permission).toMatchObject({ task: { "*": "ask", ...hidden } })
-      expect(register(permission({ task: { audit: "allow" } })).permission).toMatchObject({
-        task: { audit: "allow", scout: "deny" },
-      })
-      const own = register({ agent: { audit: { prompt: "mine" } } })
-      expect(own.permission).toMatchObject({ task: { scout: "deny" } })
-    },
-  )
+  test(promised("pass-over.A8", "that are ready-made are not in the task tool's list, unless the user says so"), () => {
+    const hidden = { audit: "deny", scout: "deny" }
+    expect(register({}).permission).toMatchObject({ task: hidden })
+    expect(register(permission({ task: "ask" })).permission).toMatchObject({ task: { "*": "ask", ...hidden } })
+    expect(register(permission({ task: { audit: "allow" } })).permission).toMatchObject({
+      task: { audit: "allow", scout: "deny" },
+    })
+    const own = register({ agent: { audit: { prompt: "mine" } } })
+    expect(own.permission).toMatchObject({ task: { scout: "deny" } })
+  })
 
-  test(
-    promised(["pass-over.C3", "pass-over.F2"], "that are ready-made get passes where no rule of the user denies them"),
-    () => {
-      expect(register(permission({ task: { audit: "deny" } })).agent.audit).toBeUndefined()
-      const { agent } = register({})
-      const audit = {
-        name: "audit",
-        description: "",
-        prompt: agent.audit?.prompt ?? "",
-        mode: "subagent",
-        isHidden: false,
-      } as const
-      const deny = (pattern: string) => ({ permission: "task", pattern, action: "deny" }) as const
-      const rules = (given: readonly PermissionRule[], prompt = audit.prompt) =>
-        rulesForPasses(given, { ...audit, prompt, permission: [] })
-      expect(rules([deny("audit")])).toEqual([])
-      expect(rules([deny("*"), deny("audit"), deny("audit")])).toEqual([deny("*"), deny("audit")])
-      expect(rules([deny("audit")], "mine")).toEqual([deny("audit")])
-    },
-  )
+  test(promised(["pass-over.C3", "pass-over.F2"], "that are ready-made get passes where no user denies them"), () => {
+    expect(register(permission({ task: { audit: "deny" } })).agent.audit).toBeUndefined()
+    const { agent } = register({})
+    const audit = {
+      name: "audit",
+      description: "",
+      prompt: agent.audit?.prompt ?? "",
+      mode: "subagent",
+      isHidden: false,
+    } as const
+    const deny = (pattern: string) => ({ permission: "task", pattern, action: "deny" }) as const
+    const rules = (given: readonly PermissionRule[], prompt = audit.prompt) =>
+      rulesForPasses(given, { ...audit, prompt, permission: [] })
+    expect(rules([deny("audit")])).toEqual([])
+    expect(rules([deny("*"), deny("audit"), deny("audit")])).toEqual([deny("*"), deny("audit")])
+    expect(rules([deny("audit")], "mine")).toEqual([deny("audit")])
+  })
 })

@@ -68,10 +68,11 @@ test(promised("soak.B4", "questions that nobody answered go with their session, 
 })
 
 describe("a result goes back", () => {
-  const { values, levels, ...policy } = builtInPolicy()
-  const asking = passRecord({
-    policy: { ...policy, values: { ...values, auto_return: false }, levels: { ...levels, auto_return: "pair" } },
-  })
+  const saying = (auto_return: boolean) => {
+    const policy = builtInPolicy({ auto_return })
+    return passRecord({ policy: { ...policy, levels: { ...policy.levels, auto_return: "pair" } } })
+  }
+  const asking = saying(false)
   const never: Ask = () => Promise.reject(new Error("nobody was to be asked"))
   const deps = { hasUser: true, recordApproval: async () => {}, cancelPrompt: async () => {}, log: createRecordedLog() }
 
@@ -84,16 +85,12 @@ describe("a result goes back", () => {
     [false, "partial work", { status: "partial" }],
     [false, "failed work", { status: "failed" }],
     [false, "a time-out", { status: "timeout" }],
-  ])(
-    promised(["pass-over.A10", "pass-over.A6"], "with auto_return unasked: %s for %s"),
-    async (expected, _what, change) => {
-      const policy = { ...asking.policy, values: { ...values, auto_return: true } }
-      const record = { ...asking, policy, output: workOutput(change) }
-      expect((await approveResult(record, { ...deps, ask: never })).kind).toBe(expected ? "approved" : "refused")
-      const unasked = await approveResult(record, { ...deps, ask: never, hasUser: false })
-      expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("Nobody could be asked") })
-    },
-  )
+  ])(promised(["pass-over.A10", "pass-over.A6"], "auto_return unasked: %s for %s"), async (expected, _what, change) => {
+    const record = { ...saying(true), output: workOutput(change) }
+    expect((await approveResult(record, { ...deps, ask: never })).kind).toBe(expected ? "approved" : "refused")
+    const unasked = await approveResult(record, { ...deps, ask: never, hasUser: false })
+    expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("Nobody could be asked") })
+  })
 
   test(promised("pass-over.A6", "when the user says so, where nobody wrote that nobody is to be asked"), async () => {
     const record = passRecord({ output: workOutput() })

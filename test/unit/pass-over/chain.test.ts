@@ -10,6 +10,7 @@ import {
 } from "../../../.opencode/baton/pass-over/policy/chain.ts"
 import { nearestNames } from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
+import { forAll } from "../../support/for-all.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
 import { assistantMessage, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -19,14 +20,7 @@ const AGENTS = ["alice", "audit", "scout", "inspector", "validator", "skill/revi
 const chain = (...agents: string[]): ChainLink[] => agents.map((agent, at) => ({ agent, session_id: `ses_${at + 1}` }))
 
 const judge = (stack: readonly ChainLink[], subagent: string, change: Partial<ChainQuestion> = {}) =>
-  checkChain({
-    stack,
-    subagent,
-    knownAgents: AGENTS,
-    canReceivePasses: true,
-    maxDepth: 3,
-    ...change,
-  })
+  checkChain({ stack, subagent, knownAgents: AGENTS, canReceivePasses: true, maxDepth: 3, ...change })
 
 const codeOf = (error: ReturnType<typeof judge>): string => error?.code ?? "allowed"
 
@@ -47,19 +41,14 @@ describe("the chain", () => {
     expect(codeOf(judge(chain("alice"), "audit", { canReceivePasses: false }))).toBe("E001")
   })
 
-  test(
-    promised("pass-over.D1", "whatever is asked, an allowed pass makes a chain without repeats within the depth"),
-    () => {
-      const agent = fc.constantFrom(...AGENTS)
-      const stack = fc.array(agent, { minLength: 1, maxLength: 8 })
-      fc.assert(
-        fc.property(stack, agent, fc.integer({ min: 1, max: 5 }), (agents, subagent, maxDepth) => {
-          const isAllowed = !agents.includes(subagent) && agents.length <= maxDepth
-          expect(judge(chain(...agents), subagent, { maxDepth }) === undefined).toBe(isAllowed)
-        }),
-      )
-    },
-  )
+  test(promised("pass-over.D1", "whatever is asked, a pass makes a chain without repeats within the depth"), () => {
+    const agent = fc.constantFrom(...AGENTS)
+    const stack = fc.array(agent, { minLength: 1, maxLength: 8 })
+    forAll(100, [stack, agent, fc.integer({ min: 1, max: 5 })], (agents, subagent, maxDepth) => {
+      const isAllowed = !agents.includes(subagent) && agents.length <= maxDepth
+      expect(judge(chain(...agents), subagent, { maxDepth }) === undefined).toBe(isAllowed)
+    })
+  })
 })
 
 describe("an unknown name", () => {

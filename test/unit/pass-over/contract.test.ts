@@ -7,26 +7,24 @@ import { promised } from "../../requirements.ts"
 const z = tool.schema
 const schemas = contractSchemas(z)
 
-describe("the contract", () => {
-  test(promised("pass-over.A1", "is published as the JSON schema that everything is checked with"), async () => {
-    const published = {
-      PassOverRequest: schemas.request,
-      WorkContext: schemas.workContext,
-      WorkOutput: schemas.output,
-      Artifact: schemas.artifact,
-      PassOverMetadata: schemas.metadata,
-      PassOverError: schemas.error,
-      ReturnArguments: schemas.returnArguments,
-    }
-    const registry = z.registry<{ id: string }>()
-    for (const [id, schema] of Object.entries(published)) registry.add(schema, { id })
-    const { schemas: types } = z.toJSONSchema(registry, { io: "input", uri: (id) => `#/$defs/${id}` })
-    const $defs = Object.fromEntries(
-      Object.entries(types).map(([id, { $schema: _schema, $id: _id, ...type }]) => [id, type]),
-    )
-    const document = { $schema: "https://json-schema.org/draft/2020-12/schema", $defs }
-    await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../../docs/pass-over.schema.json")
-  })
+test(promised("pass-over.A1", "the contract is published as the JSON schema that all is checked with"), async () => {
+  const published = {
+    PassOverRequest: schemas.request,
+    WorkContext: schemas.workContext,
+    WorkOutput: schemas.output,
+    Artifact: schemas.artifact,
+    PassOverMetadata: schemas.metadata,
+    PassOverError: schemas.error,
+    ReturnArguments: schemas.returnArguments,
+  }
+  const registry = z.registry<{ id: string }>()
+  for (const [id, schema] of Object.entries(published)) registry.add(schema, { id })
+  const { schemas: types } = z.toJSONSchema(registry, { io: "input", uri: (id) => `#/$defs/${id}` })
+  const $defs = Object.fromEntries(
+    Object.entries(types).map(([id, { $schema: _schema, $id: _id, ...type }]) => [id, type]),
+  )
+  const document = { $schema: "https://json-schema.org/draft/2020-12/schema", $defs }
+  await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../../docs/pass-over.schema.json")
 })
 
 describe("the errors", () => {
@@ -41,13 +39,10 @@ describe("the errors", () => {
     expect(next_step).toMatch(/^[A-Z].*\.$/)
   })
 
-  test(
-    promised("pass-over.E1", "a next step that is known better stands in for the usual one, and no cause for none"),
-    () => {
-      const error = passOverError("E011", { message: "m", cause: "", nextStep: "Wait." })
-      expect(renderError(error)).toBe("E011 SUBAGENT_CRASHED: m\nNext: Wait.")
-    },
-  )
+  test(promised("pass-over.E1", "a better next step stands in for the usual one, and no cause for none"), () => {
+    const error = passOverError("E011", { message: "m", cause: "", nextStep: "Wait." })
+    expect(renderError(error)).toBe("E011 SUBAGENT_CRASHED: m\nNext: Wait.")
+  })
 
   test(promised("pass-over.E1", "no two codes share a name"), () => {
     expect(new Set(codes.map((code) => ERRORS[code].name)).size).toBe(codes.length)

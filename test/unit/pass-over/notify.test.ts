@@ -5,7 +5,13 @@ import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/co
 import { createAnnouncer, createResultRecorder, type Notice } from "../../../.opencode/baton/pass-over/result/notify.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { passRecord, passRequest, workContext, workOutput } from "../../support/opencode/pass-over-values.ts"
+import {
+  builtInPolicy,
+  passRecord,
+  passRequest,
+  workContext,
+  workOutput,
+} from "../../support/opencode/pass-over-values.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -34,21 +40,21 @@ describe("a result that nobody waits for", () => {
     return { announcer, state }
   }
 
-  test(
-    promised("pass-over.A4", "is told at once to a session that is idle, with its own agent and model"),
-    async () => {
-      const { announcer, state } = open({ unannounced: [NOTICE, { passID: "pass_2", text: "two" }] })
-      await announcer.notify("ses_1")
-      const context = "[result of pass_1]\none\n\n[result of pass_2]\ntwo"
-      expect(state.started).toEqual([{ agent: "build", model: { providerID: "p", modelID: "m" }, context }])
-      await announcer.idle("ses_1")
-      expect(state.started).toHaveLength(1)
-    },
-  )
-
-  test(promised("pass-over.A4", "waits for a session that is busy"), async () => {
-    const { announcer, state } = open({ isBusy: true })
+  test(promised("pass-over.A4", "is told at once to an idle session, with its own agent and model"), async () => {
+    const { announcer, state } = open({ unannounced: [NOTICE, { passID: "pass_2", text: "two" }] })
     await announcer.notify("ses_1")
+    const context = "[result of pass_1]\none\n\n[result of pass_2]\ntwo"
+    expect(state.started).toEqual([{ agent: "build", model: { providerID: "p", modelID: "m" }, context }])
+    await announcer.idle("ses_1")
+    expect(state.started).toHaveLength(1)
+  })
+
+  test.each([
+    ["for a session that is busy", { isBusy: true }, "notify"],
+    ["of an earlier process, until the session is used", {}, "queue"],
+  ] as const)(promised("pass-over.A4", "waits: %s"), async (_what, given, begin) => {
+    const { announcer, state } = open(given)
+    await announcer[begin]("ses_1")
     await announcer.idle("ses_other")
     expect(state.started).toEqual([])
     await announcer.idle("ses_1")
@@ -69,14 +75,6 @@ describe("a result that nobody waits for", () => {
     await announcer.idle("ses_1")
     expect(state.started).toHaveLength(1)
   })
-
-  test(promised("pass-over.A4", "of an earlier process waits until the session is used"), async () => {
-    const { announcer, state } = open()
-    announcer.queue("ses_1")
-    expect(state.started).toEqual([])
-    await announcer.idle("ses_1")
-    expect(state.started).toHaveLength(1)
-  })
 })
 
 describe("a result that is back", () => {
@@ -94,10 +92,12 @@ describe("a result that is back", () => {
     return { note, shown, logged }
   }
 
-  const recordOf = (notify: Notify, output: Partial<WorkOutput> = {}) => {
-    const record = passRecord({ child_session_id: "ses_child", output: workOutput(output) })
-    return { ...record, policy: { ...record.policy, values: { ...record.policy.values, notify_on_return: notify } } }
-  }
+  const recordOf = (notify_on_return: Notify, output: Partial<WorkOutput> = {}) =>
+    passRecord({
+      child_session_id: "ses_child",
+      output: workOutput(output),
+      policy: builtInPolicy({ notify_on_return }),
+    })
 
   test.each<[Notify, Partial<WorkOutput>, string[]]>([
     ["always", {}, ["false, approved: All is well."]],
@@ -108,15 +108,12 @@ describe("a result that is back", () => {
     ["only_issues", {}, []],
     ["only_issues", { status: "partial" }, ["true, partial: All is well."]],
     ["never", { status: "failed" }, []],
-  ])(
-    promised(["pass-over.A6", "notices.A1"], "with notify_on_return %s and %j is shown as %j"),
-    async (notify, output, toasts) => {
-      const { note, shown } = setUp()
-      await note(recordOf(notify, output))
-      expect(shown.map(({ isProblem, message }) => `${isProblem}, ${message}`)).toEqual(toasts)
-      for (const { title } of shown) expect(title).toBe("audit returned")
-    },
-  )
+  ])(promised(["pass-over.A6", "notices.A1"], "notify_on_return %s: %j shows %j"), async (notify, output, toasts) => {
+    const { note, shown } = setUp()
+    await note(recordOf(notify, output))
+    expect(shown.map(({ isProblem, message }) => `${isProblem}, ${message}`)).toEqual(toasts)
+    for (const { title } of shown) expect(title).toBe("audit returned")
+  })
 
   test(promised("pass-over.E3", "is a line of the task's log, and of none without a task"), async () => {
     const { note, logged } = setUp()

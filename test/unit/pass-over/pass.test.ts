@@ -71,16 +71,13 @@ test(promised("pass-over.A4", "a time-out that cannot be stored leaves the resul
   await expect.poll(() => awaited).toEqual([false])
 })
 
-test(
-  promised("pass-over.G2", "where no pass can be recorded, nothing is passed, and the agent is told why"),
-  async () => {
-    const denied = Object.assign(new Error("EACCES: permission denied, mkdir '/p'"), { code: "EACCES" })
-    const { pass, activePasses } = setUp(preparedPass({}), undefined, () => Promise.reject(denied))
-    const answer = await pass()
-    expect(answer).toMatch(/^E011 \w+: Nothing was passed, .*\nCause: \.opencode\/state .*EACCES.*\nNext: Do the work/)
-    expect(activePasses.running()).toEqual([])
-  },
-)
+test(promised("pass-over.G2", "where no pass can be recorded, nothing is passed, and the agent told why"), async () => {
+  const denied = Object.assign(new Error("EACCES: permission denied, mkdir '/p'"), { code: "EACCES" })
+  const { pass, activePasses } = setUp(preparedPass({}), undefined, () => Promise.reject(denied))
+  const answer = await pass()
+  expect(answer).toMatch(/^E011 \w+: Nothing was passed, .*\nCause: \.opencode\/state .*EACCES.*\nNext: Do the work/)
+  expect(activePasses.running()).toEqual([])
+})
 
 test(promised("pass-over.A4", "an originator that wants no answer is not promised one"), async () => {
   const { pass } = setUp(preparedPass({}, passRequest({ return_required: false })))

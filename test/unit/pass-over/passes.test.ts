@@ -64,33 +64,30 @@ const setUp = () => {
 }
 
 describe("the passes", () => {
-  test(
-    promised(["pass-over.E3", "pass-over.E4"], "have one stored state and one line of the audit for each change"),
-    async () => {
-      const { entries, store, passes, begin } = setUp()
-      await begin()
-      await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
-      await passes.attemptFailed(PASS_ID, passOverError("E011", { message: "The model failed", cause: "503" }))
-      await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
-      await passes.transition(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
-      await passes.transition(PASS_ID, { type: "applied", by: "originator" })
-      expect(entries.map(({ event, state, attempts }) => `${event} ${state} ${attempts}`)).toEqual([
-        "sent sent 0",
-        "started waiting_for_return 1",
-        "attempt_failed waiting_for_return 1",
-        "started waiting_for_return 2",
-        "returned returned 2",
-        "applied applied 2",
-      ])
-      expect(entries[2]?.error).toEqual({ code: "E011", message: "The model failed" })
-      const stored = await store.read(PASS_ID)
-      expect(stored).toMatchObject({ attempts: 2, child_session_id: "ses_second", state: { state: "applied" } })
-      expect(stored?.history.map(({ state }) => state)).toEqual(["sent", "waiting_for_return", "returned", "applied"])
-      expect(stored?.history.map(({ at }) => at)).toEqual(
-        [entries[0], entries[1], entries[4], entries[5]].map((each) => each?.at),
-      )
-    },
-  )
+  test(promised(["pass-over.E3", "pass-over.E4"], "have a state and a line of the audit for each change"), async () => {
+    const { entries, store, passes, begin } = setUp()
+    await begin()
+    await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
+    await passes.attemptFailed(PASS_ID, passOverError("E011", { message: "The model failed", cause: "503" }))
+    await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
+    await passes.transition(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
+    await passes.transition(PASS_ID, { type: "applied", by: "originator" })
+    expect(entries.map(({ event, state, attempts }) => `${event} ${state} ${attempts}`)).toEqual([
+      "sent sent 0",
+      "started waiting_for_return 1",
+      "attempt_failed waiting_for_return 1",
+      "started waiting_for_return 2",
+      "returned returned 2",
+      "applied applied 2",
+    ])
+    expect(entries[2]?.error).toEqual({ code: "E011", message: "The model failed" })
+    const stored = await store.read(PASS_ID)
+    expect(stored).toMatchObject({ attempts: 2, child_session_id: "ses_second", state: { state: "applied" } })
+    expect(stored?.history.map(({ state }) => state)).toEqual(["sent", "waiting_for_return", "returned", "applied"])
+    expect(stored?.history.map(({ at }) => at)).toEqual(
+      [entries[0], entries[1], entries[4], entries[5]].map((each) => each?.at),
+    )
+  })
 
   test(promised(["pass-over.E4", "pass-over.E1"], "change nothing where nothing can happen, and say why"), async () => {
     const { entries, store, passes, begin } = setUp()
@@ -104,40 +101,30 @@ describe("the passes", () => {
     expect(entries).toHaveLength(1)
   })
 
-  test(
-    promised(["pass-over.E3", "pass-over.E1"], "are in the audit with why they were refused or cancelled"),
-    async () => {
-      const { entries, passes, begin } = setUp()
-      const error = passOverError("E011", { message: "No sandbox could be made", cause: "The disk is full" })
-      await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
-      await begin()
-      await passes.transition(PASS_ID, { type: "cancelled" }, {}, error)
-      expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
-        ["refused", "No sandbox could be made"],
-        ["sent", undefined],
-        ["cancelled", "No sandbox could be made"],
-      ])
-      expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
-      expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
-    },
-  )
+  test(promised(["pass-over.E3", "pass-over.E1"], "are in the audit with why they were refused or ended"), async () => {
+    const { entries, passes, begin } = setUp()
+    const error = passOverError("E011", { message: "No sandbox could be made", cause: "The disk is full" })
+    await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
+    await begin()
+    await passes.transition(PASS_ID, { type: "cancelled" }, {}, error)
+    expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
+      ["refused", "No sandbox could be made"],
+      ["sent", undefined],
+      ["cancelled", "No sandbox could be made"],
+    ])
+    expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
+    expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
+  })
 
-  test(
-    promised(["pass-over.D1", "pass-over.E3"], "beyond the limit are refused, and in the audit as such"),
-    async () => {
-      const { entries, begin } = setUp()
-      const { values, ...rest } = builtInPolicy()
-      const policy = { ...rest, values: { ...values, max_passes_per_session: 1 } }
-      await begin({ policy })
-      const request = passRequest({ pass_over_id: "pass_20260101102030001_abcd" })
-      const error = { code: "E004", message: expect.stringContaining("1 passes; 1 are") }
-      expect(await begin({ policy, request })).toMatchObject({ kind: "refused", error })
-      expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual([
-        "sent undefined",
-        "refused E004",
-      ])
-    },
-  )
+  test(promised(["pass-over.D1", "pass-over.E3"], "beyond the limit are refused, in the audit as such"), async () => {
+    const { entries, begin } = setUp()
+    const policy = builtInPolicy({ max_passes_per_session: 1 })
+    await begin({ policy })
+    const request = passRequest({ pass_over_id: "pass_20260101102030001_abcd" })
+    const error = { code: "E004", message: expect.stringContaining("1 passes; 1 are") }
+    expect(await begin({ policy, request })).toMatchObject({ kind: "refused", error })
+    expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual(["sent undefined", "refused E004"])
+  })
 
   test(promised("pass-over.E4", "are announced once, whoever asks at the same time"), async () => {
     const { entries, passes, begin } = setUp()
@@ -148,22 +135,19 @@ describe("the passes", () => {
     expect(entries.map(({ event }) => event)).toEqual(["sent", "announced"])
   })
 
-  test(
-    promised("pass-over.E3", "are in no audit where the policy says so, and old audits are removed once a day"),
-    async () => {
-      const { entries, pruned, passes, begin, pass } = setUp()
-      const quiet = { enabled: false, retention_days: 7 }
-      await begin({ audit: quiet })
-      await passes.transition(PASS_ID, { type: "cancelled" })
-      expect(entries).toEqual([])
-      await begin({ request: passRequest({ pass_over_id: "pass_20260101102030001_abcd" }) })
-      expect(entries.map(({ event }) => event)).toEqual(["sent"])
-      expect(pruned).toEqual([7])
-      pass(DAY_MS)
-      await begin({ request: passRequest({ pass_over_id: "pass_20260101102030002_abcd" }) })
-      expect(pruned).toEqual([7, 90])
-    },
-  )
+  test(promised("pass-over.E3", "are in no audit if the policy says so; old audits go once a day"), async () => {
+    const { entries, pruned, passes, begin, pass } = setUp()
+    const quiet = { enabled: false, retention_days: 7 }
+    await begin({ audit: quiet })
+    await passes.transition(PASS_ID, { type: "cancelled" })
+    expect(entries).toEqual([])
+    await begin({ request: passRequest({ pass_over_id: "pass_20260101102030001_abcd" }) })
+    expect(entries.map(({ event }) => event)).toEqual(["sent"])
+    expect(pruned).toEqual([7])
+    pass(DAY_MS)
+    await begin({ request: passRequest({ pass_over_id: "pass_20260101102030002_abcd" }) })
+    expect(pruned).toEqual([7, 90])
+  })
 
   test(promised("pass-over.E4", "lose no result, whatever happens at the same time"), async () => {
     const event: fc.Arbitrary<PassEvent> = fc.constantFrom<PassEvent[]>(
@@ -200,14 +184,11 @@ describe("a question", () => {
   const QUESTION: Question = { subagent: "audit", definition: "v1", context }
   const about = (change: Partial<Question["context"]>) => ({ ...QUESTION, context: { ...context, ...change } })
 
-  test(
-    promised("pass-over.A7", "is the same in whatever order its files are named, and however they are shown"),
-    () => {
-      const shown = { path: "a.ts", hash: "1", content: "text", note: "short" }
-      expect(cacheKeyOf(about({ files: [file("b.ts", "2"), shown] }))).toBe(cacheKeyOf(QUESTION))
-      expect(cacheKeyOf(QUESTION)).toMatch(/^[0-9a-f]{64}$/)
-    },
-  )
+  test(promised("pass-over.A7", "is the same in whatever order its files are named and however shown"), () => {
+    const shown = { path: "a.ts", hash: "1", content: "text", note: "short" }
+    expect(cacheKeyOf(about({ files: [file("b.ts", "2"), shown] }))).toBe(cacheKeyOf(QUESTION))
+    expect(cacheKeyOf(QUESTION)).toMatch(/^[0-9a-f]{64}$/)
+  })
 
   test.each<[string, Question]>([
     ["subagent", { ...QUESTION, subagent: "scout" }],
@@ -230,16 +211,14 @@ describe("a question", () => {
   })
 })
 
-describe("an output", () => {
-  test.each<[boolean, WorkStatus, readonly Artifact[]]>([
-    [true, "completed", [{ type: "message", text: "m" }]],
-    [false, "completed", [fileModification()]],
-    [false, "partial", []],
-    [false, "failed", []],
-    [false, "timeout", []],
-  ])(promised("pass-over.A7", "may be given again: %s for a %s one"), (expected, status, artifacts) => {
-    expect(isRepeatable(workOutput({ status, artifacts }))).toBe(expected)
-  })
+test.each<[boolean, WorkStatus, readonly Artifact[]]>([
+  [true, "completed", [{ type: "message", text: "m" }]],
+  [false, "completed", [fileModification()]],
+  [false, "partial", []],
+  [false, "failed", []],
+  [false, "timeout", []],
+])(promised("pass-over.A7", "an output may be given again: %s for a %s one"), (expected, status, artifacts) => {
+  expect(isRepeatable(workOutput({ status, artifacts }))).toBe(expected)
 })
 
 const SANDBOX = "/p/.opencode/state/pass-over/x/copy"
@@ -333,12 +312,9 @@ describe("a pass whose process died", () => {
   })
 })
 
-test(
-  promised("pass-over.E4", "an asynchronous pass of which nobody is to be told is finished when it has returned"),
-  () => {
-    const state = returnedState()
-    const request = passRequest({ async: true, return_required: false })
-    expect(isUnfinished(passRecord({ request, state, output: workOutput() }))).toBe(false)
-    expect(isUnfinished(passRecord({ request: passRequest({ async: true }), state }))).toBe(true)
-  },
-)
+test(promised("pass-over.E4", "an asynchronous pass of which nobody is to be told ends with its return"), () => {
+  const state = returnedState()
+  const request = passRequest({ async: true, return_required: false })
+  expect(isUnfinished(passRecord({ request, state, output: workOutput() }))).toBe(false)
+  expect(isUnfinished(passRecord({ request: passRequest({ async: true }), state }))).toBe(true)
+})

@@ -15,6 +15,7 @@ import {
 import { type ResolutionInput, renderPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { forAll } from "../../support/for-all.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 type Parts = {
@@ -27,11 +28,7 @@ type Parts = {
 
 const resolve = ({ defaults = {}, pair, subagent, override, inherited }: Parts) =>
   resolvePolicy({
-    file: {
-      defaults,
-      pairs: pair ? { "alice->audit": pair } : {},
-      subagents: subagent ? { audit: subagent } : {},
-    },
+    file: { defaults, pairs: pair ? { "alice->audit": pair } : {}, subagents: subagent ? { audit: subagent } : {} },
     originator: "alice",
     subagent: "audit",
     override,
@@ -57,18 +54,15 @@ describe("a policy", () => {
     expect(levels.auto_apply).toBe("built-in")
   })
 
-  test(
-    promised("pass-over.C1", "resolves each key for itself and names the most specific level that had a say"),
-    () => {
-      const policy = resolved({ defaults: { cache: true }, pair: { auto_return: true }, override: { max_retries: 0 } })
-      expect(policy.values).toEqual({ ...BUILT_IN_POLICY, cache: true, auto_return: true, max_retries: 0 })
-      expect(policy.levels).toMatchObject({ cache: "global", auto_return: "pair", max_retries: "override" })
-      expect(policy.name).toBe("pair alice->audit with override")
-      expect(resolved({ subagent: { cache: true } }).name).toBe("subagent audit")
-      expect(resolved({ defaults: { cache: true } }).name).toBe("defaults")
-      expect(resolved({}).name).toBe("built-in")
-    },
-  )
+  test(promised("pass-over.C1", "resolves each key for itself and names the most specific level with a say"), () => {
+    const policy = resolved({ defaults: { cache: true }, pair: { auto_return: true }, override: { max_retries: 0 } })
+    expect(policy.values).toEqual({ ...BUILT_IN_POLICY, cache: true, auto_return: true, max_retries: 0 })
+    expect(policy.levels).toMatchObject({ cache: "global", auto_return: "pair", max_retries: "override" })
+    expect(policy.name).toBe("pair alice->audit with override")
+    expect(resolved({ subagent: { cache: true } }).name).toBe("subagent audit")
+    expect(resolved({ defaults: { cache: true } }).name).toBe("defaults")
+    expect(resolved({}).name).toBe("built-in")
+  })
 
   test.each([
     [["*->*"], "pair *->*"],
@@ -132,11 +126,7 @@ describe("an override", () => {
   test.each<Parts>([
     { override: { timeout_ms: 60_000_000, auto_return: true, auto_apply: true } },
     { override: { can_modify_files: false, can_run_tools: false, max_chain_depth: 1, max_time_ms: 1000 } },
-    {
-      subagent: { can_modify_files: false },
-      pair: { can_modify_files: true },
-      override: { can_modify_files: true },
-    },
+    { subagent: { can_modify_files: false }, pair: { can_modify_files: true }, override: { can_modify_files: true } },
     { pair: { on_timeout: "continue" }, override: { on_timeout: "stop" } },
     { pair: { cache: false }, override: { cache: true, notify_on_return: "never" } },
     { override: { retry_delay_ms: 5, backoff_multiplier: 3 } },
@@ -155,19 +145,17 @@ describe("an override", () => {
       },
       { requiredKeys: [] },
     )
-    fc.assert(
-      fc.property(part, part, part, part, (defaults, pair, subagent, override) => {
-        const without = resolved({ defaults, pair, subagent })
-        const answer = resolve({ defaults, pair, subagent, override })
-        const keys = Object.keys(override) as PolicyKey[]
-        // A run without a result is drawn again; fast-check fails if there are too many.
-        fc.pre(answer.kind !== "refused" && keys.length > 0)
-        for (const key of keys) {
-          expect(Number(answer.policy.values[key])).toBeLessThanOrEqual(Number(without.values[key]))
-          expect(answer.policy.levels[key]).toBe("override")
-        }
-      }),
-    )
+    forAll(100, [part, part, part, part], (defaults, pair, subagent, override) => {
+      const without = resolved({ defaults, pair, subagent })
+      const answer = resolve({ defaults, pair, subagent, override })
+      const keys = Object.keys(override) as PolicyKey[]
+      // A run without a result is drawn again; fast-check fails if there are too many.
+      fc.pre(answer.kind !== "refused" && keys.length > 0)
+      for (const key of keys) {
+        expect(Number(answer.policy.values[key])).toBeLessThanOrEqual(Number(without.values[key]))
+        expect(answer.policy.levels[key]).toBe("override")
+      }
+    })
   })
 })
 
@@ -223,13 +211,10 @@ describe("the policy file", () => {
     expect(parsePolicy(z, "\uFEFF{}")).toMatchObject({ file: { defaults: {}, pairs: {}, subagents: {} } })
   })
 
-  test(
-    promised("pass-over.C1", "may set every key that there is a built-in value for, and the built-in values are valid"),
-    () => {
-      expect(Object.keys(policyPartSchema(z).shape).sort()).toEqual(Object.keys(BUILT_IN_POLICY).sort())
-      expect(policyPartSchema(z).parse(BUILT_IN_POLICY)).toEqual(BUILT_IN_POLICY)
-    },
-  )
+  test(promised("pass-over.C1", "may set every key that has a built-in value, and these values are valid"), () => {
+    expect(Object.keys(policyPartSchema(z).shape).sort()).toEqual(Object.keys(BUILT_IN_POLICY).sort())
+    expect(policyPartSchema(z).parse(BUILT_IN_POLICY)).toEqual(BUILT_IN_POLICY)
+  })
 
   test.each([
     ['{"pairs": {\n"alice->audit": {\n"cache": "no"\n}}}', 3, /^pairs\."alice->audit"\.cache: .* boolean, .* "no"$/],
@@ -252,17 +237,14 @@ describe("the policy file", () => {
     (text) => expect(parsePolicy(z, text)).toMatchObject({ kind: "unusable", error: { code: "E030" } }),
   )
 
-  test(
-    promised("pass-over.C2", "is read anew each time, and its absence is told from a file that cannot be read"),
-    async () => {
-      const { root, path } = project()
-      expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isMissing: true })
-      writeFileSync(path, '{"defaults":{"max_chain_depth":1}}')
-      expect(await readPolicy(root)).toMatchObject({ isMissing: false, file: { defaults: { max_chain_depth: 1 } } })
-      writeFileSync(path, "{")
-      expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
-    },
-  )
+  test(promised("pass-over.C2", "is read anew each time, its absence told from what cannot be read"), async () => {
+    const { root, path } = project()
+    expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isMissing: true })
+    writeFileSync(path, '{"defaults":{"max_chain_depth":1}}')
+    expect(await readPolicy(root)).toMatchObject({ isMissing: false, file: { defaults: { max_chain_depth: 1 } } })
+    writeFileSync(path, "{")
+    expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
+  })
 
   test(promised("pass-over.C2", "a folder in its place and a link that leads nowhere are no permission"), async () => {
     const [folder, link] = [project(), project()]

@@ -38,10 +38,7 @@ const doEdits = (root: string, edits: readonly Edit[]): void => {
 const contents = (root: string): Record<string, string> =>
   Object.fromEntries(PATHS.filter((path) => existsSync(join(root, path))).map((path) => [path, readIn(root, path)]))
 
-test(promised(
-  ["pass-over.B2", "pass-over.B3"],
-  "whatever child and user do, nothing changes in the worktree apart from what was applied",
-), async () => {
+test(promised(["pass-over.B2", "pass-over.B3"], "whatever is done, only what was applied changes"), async () => {
   const project = createPassProject({ files: { ...START, "untouched/x": "x" } })
   const { root, begin, passes } = project
   let count = 0

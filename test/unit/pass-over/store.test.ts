@@ -53,19 +53,16 @@ describe("a stored pass", () => {
     expect(log.lines).toEqual([])
   })
 
-  test(
-    promised("pass-over.E4", "of a newer version is read after a downgrade, and keeps what it has more"),
-    async () => {
-      const { store, folder } = setUp()
-      const path = join(folder, PASS_ID, "pass.json")
-      await store.create(passRecord())
-      const { policy, request, ...record } = passRecord()
-      const newer = { ...record, new: 1, request: { ...request, new: 1 }, policy: { ...policy, new: 1 } }
-      writeFileSync(path, JSON.stringify(newer))
-      expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
-      expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ ...newer, attempts: 2 })
-    },
-  )
+  test(promised("pass-over.E4", "of a newer version is read after a downgrade, keeps what it has more"), async () => {
+    const { store, folder } = setUp()
+    const path = join(folder, PASS_ID, "pass.json")
+    await store.create(passRecord())
+    const { policy, request, ...record } = passRecord()
+    const newer = { ...record, new: 1, request: { ...request, new: 1 }, policy: { ...policy, new: 1 } }
+    writeFileSync(path, JSON.stringify(newer))
+    expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ ...newer, attempts: 2 })
+  })
 
   test(promised("pass-over.E4", "that is damaged is named in the log and taken for absent"), async () => {
     const { store, log, folder } = setUp()
@@ -78,21 +75,18 @@ describe("a stored pass", () => {
     expect(log.lines.map(({ level }) => level)).toEqual(Array(6).fill("warn"))
   })
 
-  test(
-    promised("pass-over.E4", "stays as it is when a change gives nothing or throws, and can be changed afterwards"),
-    async () => {
-      const { store } = setUp()
-      const record = passRecord()
-      await store.create(record)
-      expect(await store.update(PASS_ID, () => undefined)).toEqual(record)
-      const thrown = store.update(PASS_ID, () => {
-        throw new Error("no")
-      })
-      await expect(thrown).rejects.toThrow("no")
-      expect(await store.read(PASS_ID)).toEqual(record)
-      expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
-    },
-  )
+  test(promised("pass-over.E4", "stays as it is when a change gives nothing or throws, and goes on"), async () => {
+    const { store } = setUp()
+    const record = passRecord()
+    await store.create(record)
+    expect(await store.update(PASS_ID, () => undefined)).toEqual(record)
+    const thrown = store.update(PASS_ID, () => {
+      throw new Error("no")
+    })
+    await expect(thrown).rejects.toThrow("no")
+    expect(await store.read(PASS_ID)).toEqual(record)
+    expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+  })
 
   test(promised("pass-over.E4", "can be changed soon after a crash that cut its lock short"), async () => {
     const { store, folder } = setUp()
@@ -110,32 +104,25 @@ describe("a stored pass", () => {
     expect(store.idsOfRoot("ses_none")).toEqual([])
   })
 
-  test(
-    promised("pass-over.D1", "is not made under a name that is none, and passes that cannot be counted are not none"),
-    async () => {
-      const { store, folder } = setUp()
-      await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and session ids")
-      await expect(store.create(recordOf(PASS_ID, "../x"))).rejects.toThrow("received pass_")
-      mkdirSync(join(folder, "by-root"), { recursive: true })
-      writeFileSync(join(folder, "by-root", "ses_a"), "")
-      expect(() => store.idsOfRoot("ses_a")).toThrow("ENOTDIR")
-      await expect(store.create(recordOf(PASS_ID, "ses_a"))).rejects.toThrow()
-      expect(await store.read(PASS_ID)).toBeUndefined()
-    },
-  )
+  test(promised("pass-over.D1", "is not made under a name that is none, nor where none can be counted"), async () => {
+    const { store, folder } = setUp()
+    await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and session ids")
+    await expect(store.create(recordOf(PASS_ID, "../x"))).rejects.toThrow("received pass_")
+    mkdirSync(join(folder, "by-root"), { recursive: true })
+    writeFileSync(join(folder, "by-root", "ses_a"), "")
+    expect(() => store.idsOfRoot("ses_a")).toThrow("ENOTDIR")
+    await expect(store.create(recordOf(PASS_ID, "ses_a"))).rejects.toThrow()
+    expect(await store.read(PASS_ID)).toBeUndefined()
+  })
 
-  test(
-    promised("pass-over.D1", "of two at the same moment only one gets the last place of its root session"),
-    async () => {
-      const { store } = setUp()
-      const { values, ...policy } = builtInPolicy()
-      const limited = { ...policy, values: { ...values, max_passes_per_session: 2 } }
-      const ids = [1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)
-      const made = await Promise.all(ids.map((id) => store.create({ ...recordOf(id), policy: limited })))
-      expect(made.map(({ kind }) => kind)).toEqual(["created", "created", "full"])
-      expect(store.idsOfRoot("ses_root")).toEqual(ids.slice(0, 2))
-    },
-  )
+  test(promised("pass-over.D1", "of two at once only one gets the last place of its root session"), async () => {
+    const { store } = setUp()
+    const policy = builtInPolicy({ max_passes_per_session: 2 })
+    const ids = [1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)
+    const made = await Promise.all(ids.map((id) => store.create({ ...recordOf(id), policy })))
+    expect(made.map(({ kind }) => kind)).toEqual(["created", "created", "full"])
+    expect(store.idsOfRoot("ses_root")).toEqual(ids.slice(0, 2))
+  })
 
   test(promised("pass-over.E4", "that a crash kept from being written is removed, and counts no more"), async () => {
     const { store, folder } = setUp()
@@ -160,45 +147,39 @@ describe("passes", () => {
     })
   const idsOf = (records: readonly PassRecord[]) => records.map(({ request }) => request.pass_over_id)
 
-  test(
-    promised("pass-over.E4", "that are not at their end are listed, and those of one session, oldest first"),
-    async () => {
-      const { store, folder } = setUp()
-      const [undecided, late] = [returnedState({ undecided: ["a.ts"] }), returnedState({ is_late: true })]
-      const states: PassState[] = [SENT, returnedState(), undecided, late, { state: "timed_out" }]
-      for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
-      writeFileSync(join(folder, "unfinished", ID(9)), "")
-      expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
-      expect(idsOf(await store.listOfSession("ses_even"))).toEqual([2, 4].map(ID))
-      expect(store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
-      expect(store.idsOfSession("../ses_odd")).toEqual([])
+  test(promised("pass-over.E4", "that are not at their end are listed, or one session's, oldest first"), async () => {
+    const { store, folder } = setUp()
+    const [undecided, late] = [returnedState({ undecided: ["a.ts"] }), returnedState({ is_late: true })]
+    const states: PassState[] = [SENT, returnedState(), undecided, late, { state: "timed_out" }]
+    for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
+    writeFileSync(join(folder, "unfinished", ID(9)), "")
+    expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
+    expect(idsOf(await store.listOfSession("ses_even"))).toEqual([2, 4].map(ID))
+    expect(store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
+    expect(store.idsOfSession("../ses_odd")).toEqual([])
 
-      const state = returnedState({ state: "applied", applied: ["a.ts"] })
-      await store.update(ID(3), (record) => ({ ...record, state }))
-      await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
-      expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
-      expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
-    },
-  )
+    const state = returnedState({ state: "applied", applied: ["a.ts"] })
+    await store.update(ID(3), (record) => ({ ...record, state }))
+    await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
+    expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
+    expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
+  })
 
-  test(
-    promised("pass-over.B3", "that are finished are removed when they are old; nothing that waits for somebody is"),
-    async () => {
-      const { store, folder, log } = setUp()
-      const cancelled: PassState = { state: "cancelled" }
-      const history = [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }] as const
-      await store.create(stored(1, SENT))
-      await store.create(stored(2, returnedState({ undecided: ["a.ts"] })))
-      await store.create(stored(3, returnedState({ state: "applied" }), { history }))
-      await store.create(stored(4, cancelled))
-      await store.create(stored(5, returnedState()))
-      await store.create(stored(8, cancelled))
-      await store.removeFinished(new Date(Date.UTC(2026, 0, 6)))
-      expect(readdirSync(folder).filter(isPassID)).toEqual([1, 2, 3, 8].map(ID))
-      expect(store.idsOfRoot("ses_root")).toEqual([1, 2, 3, 8].map(ID))
-      expect(log.lines).toEqual([])
-    },
-  )
+  test(promised("pass-over.B3", "that are finished and old are removed; nothing that waits is"), async () => {
+    const { store, folder, log } = setUp()
+    const cancelled: PassState = { state: "cancelled" }
+    const history = [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }] as const
+    await store.create(stored(1, SENT))
+    await store.create(stored(2, returnedState({ undecided: ["a.ts"] })))
+    await store.create(stored(3, returnedState({ state: "applied" }), { history }))
+    await store.create(stored(4, cancelled))
+    await store.create(stored(5, returnedState()))
+    await store.create(stored(8, cancelled))
+    await store.removeFinished(new Date(Date.UTC(2026, 0, 6)))
+    expect(readdirSync(folder).filter(isPassID)).toEqual([1, 2, 3, 8].map(ID))
+    expect(store.idsOfRoot("ses_root")).toEqual([1, 2, 3, 8].map(ID))
+    expect(log.lines).toEqual([])
+  })
 })
 
 describe("a stored answer", () => {
@@ -214,22 +195,19 @@ describe("a stored answer", () => {
     for (const key of ["b".repeat(64), "../x", ""]) expect(await store.findAnswer(key)).toBeUndefined()
   })
 
-  test(
-    promised("pass-over.A7", "is none when the output is not whole, when it is gone, or when it is another's"),
-    async () => {
-      const { store, folder } = setUp()
-      const partial = passRecord({ ...answered, output: workOutput({ status: "partial" }) })
-      await store.create(partial)
-      await store.keepAnswer(partial)
-      expect(await store.findAnswer(KEY)).toBeUndefined()
-      await store.keepAnswer(answered)
-      expect(await store.findAnswer(KEY)).toBeUndefined()
-      await store.update(PASS_ID, () => ({ ...answered, cache_key: "b".repeat(64) }))
-      expect(await store.findAnswer(KEY)).toBeUndefined()
-      writeFileSync(join(folder, "cache", KEY), "pass_20260101102030000_gone\n")
-      expect(await store.findAnswer(KEY)).toBeUndefined()
-    },
-  )
+  test(promised("pass-over.A7", "is none when the output is not whole, is gone, or is another's"), async () => {
+    const { store, folder } = setUp()
+    const partial = passRecord({ ...answered, output: workOutput({ status: "partial" }) })
+    await store.create(partial)
+    await store.keepAnswer(partial)
+    expect(await store.findAnswer(KEY)).toBeUndefined()
+    await store.keepAnswer(answered)
+    expect(await store.findAnswer(KEY)).toBeUndefined()
+    await store.update(PASS_ID, () => ({ ...answered, cache_key: "b".repeat(64) }))
+    expect(await store.findAnswer(KEY)).toBeUndefined()
+    writeFileSync(join(folder, "cache", KEY), "pass_20260101102030000_gone\n")
+    expect(await store.findAnswer(KEY)).toBeUndefined()
+  })
 })
 
 test("ids sort by time and are told from anything else", () => {
@@ -244,18 +222,6 @@ const start = (fixture: string, ...args: string[]) => {
   const argv = ["--no-env-file", "--config=/dev/null", "run", script, ...args]
   const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })
   return { child, ended: new Promise<number | null>((resolve) => child.once("exit", resolve)) }
-}
-
-/** Kills a program some time after what it leaves behind has begun to grow. */
-const killOnce = async (
-  { child, ended }: ReturnType<typeof start>,
-  { size, afterMs }: { size: () => Promise<number>; afterMs: number },
-): Promise<void> => {
-  const before = await size()
-  await vi.waitFor(async () => expect(await size()).toBeGreaterThan(before), { timeout: 10_000, interval: 1 })
-  await new Promise((resolve) => setTimeout(resolve, afterMs))
-  child.kill("SIGKILL")
-  await ended
 }
 
 test(promised("pass-over.E4", "a pass loses no change of many at once, in one process and in several"), async () => {
@@ -274,32 +240,33 @@ test(promised("pass-over.E4", "a pass loses no change of many at once, in one pr
 test(promised("pass-over.E4", "a result whose files are found later is unfinished again"), async () => {
   const { store } = setUp()
   await store.create(recordOf(PASS_ID))
-  const result = { is_late: false, applied: [], rejected: [] }
   const becomes = (undecided: string[]) =>
-    store.update(PASS_ID, (record) => ({ ...record, state: { state: "returned", undecided, ...result } }))
+    store.update(PASS_ID, (record) => ({ ...record, state: returnedState({ undecided }) }))
   await becomes([])
   expect(store.idsUnfinished()).toEqual([])
   await becomes(["a.ts"])
   expect(store.idsUnfinished()).toEqual([PASS_ID])
 })
 
-test(promised(
-  ["pass-over.E4", "pass-over.E3"],
-  "no pass is lost, half-written or unlisted, and the audit is at most one line behind, after kill -9 again and again",
-), async () => {
+test(promised(["pass-over.E4", "pass-over.E3"], "kill -9 loses no pass, and a line of the audit at most"), async () => {
   const { root, log, store } = setUp()
   const random = testRandom()
   const kills = runs(4)
-  const size = async () => store.idsOfRoot("ses_root").length
+  const made = () => store.idsOfRoot("ses_root").length
   for (let life = 0; life < kills; life++) {
-    // Far fewer passes are made in a life; the moment is at any point of the four changes of a pass.
+    // Far fewer passes are made in a life, which is killed at any point of the four changes of a pass.
     const firstNumber = String(life * 100_000)
-    await killOnce(start("work-on-passes.ts", root, firstNumber), { size, afterMs: random() * 30 })
+    const { child, ended } = start("work-on-passes.ts", root, firstNumber)
+    const before = made()
+    await vi.waitFor(() => expect(made()).toBeGreaterThan(before), { timeout: 10_000, interval: 1 })
+    await new Promise((resolve) => setTimeout(resolve, random() * 30))
+    child.kill("SIGKILL")
+    await ended
   }
 
   const records = await store.listOfSession("ses_root")
   // A kill may hit between a pass's entry in the lists and the pass itself.
-  expect((await size()) - records.length).toBeLessThanOrEqual(kills)
+  expect(made() - records.length).toBeLessThanOrEqual(kills)
   expect(log.lines).toEqual([])
   expect(await store.listUnfinished()).toEqual(records.filter(isUnfinished))
 
