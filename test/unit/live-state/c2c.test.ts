@@ -4,7 +4,6 @@ import { dirname, join } from "node:path"
 import { beforeEach, describe, expect, test, vi } from "vitest"
 import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createApprovals } from "../../../.opencode/baton/live-state/c2c/approvals.ts"
 import { readC2c } from "../../../.opencode/baton/live-state/c2c/identity.ts"
 import { createInbox, parseInbox } from "../../../.opencode/baton/live-state/c2c/inbox.ts"
 import { openC2cSession } from "../../../.opencode/baton/live-state/c2c/session.ts"
@@ -12,6 +11,7 @@ import { readEvent } from "../../../.opencode/baton/live-state/events.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
+import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 describe("c2c", () => {
@@ -39,8 +39,7 @@ describe("c2c", () => {
   test.each(PLUGINS)(promised("live-state.E3", "is left to its own plugin where that is %s"), async (file) => {
     const { home, read } = setUp()
     const path = join(dirname(home), file)
-    mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, "")
+    writeFiles(dirname(home), { [file]: "" })
     expect(await read()).toEqual({ kind: "own-plugin", path })
   })
 })
@@ -187,139 +186,133 @@ describe("the inbox", () => {
 describe("a request", () => {
   beforeEach(() => void vi.useFakeTimers())
 
-  const asked = { permission: "bash", patterns: ["rm *"], metadata: { command: "rm x" } }
-  const PERMISSION = { id: "per_1", sessionID: "ses_1", ...asked }
-  const QUESTION = { id: "que_1", questions: [{ question: "Which?", options: [{ label: "A" }, { label: "B" }] }] }
-
-  const setUp = () => {
-    const [sent, answered]: [string[], unknown[]] = [[], []]
-    const answer = (...args: unknown[]) => {
-      answered.push(args)
-      return Promise.resolve({ kind: "ok" as const, value: undefined })
-    }
-    const approvals = createApprovals({
-      c2cSession: "oc-1",
-      supervisors: ["ada"],
-      send: (alias, text) => sent.push(`${alias}: ${text}`),
-      requests: { answerPermission: answer, answerQuestion: answer, rejectQuestion: answer },
-      timeoutMs: 600_000,
-      log: createRecordedLog(),
-    })
-    const ask = (properties: object) => approvals.asked({ type: "permission.asked", properties }, "ses_1")
-    return { approvals, ask, sent, answered }
-  }
-
-  test(promised("live-state.E2", "goes to the supervisor with what to answer"), () => {
-    const { ask, sent } = setUp()
-    ask(PERMISSION)
-    ask(PERMISSION)
-    ask(QUESTION)
-    expect(sent).toHaveLength(2)
-    expect(sent[0]).toContain(
-      "ada: PERMISSION REQUEST from oc-1:\n  action: bash: `rm x`\n  id: per_1\n  session: ses_1\n",
-    )
-    expect(sent[0]).toContain('c2c send oc-1 "permission:per_1:approve-once"')
-    expect(sent[1]).toContain("  Q1: Which?\n      Options: A | B\n")
-  })
-
-  test.each<[object, string, unknown[]]>([
-    [PERMISSION, "permission:per_1:approve-once", ["ses_1", "per_1", "once"]],
-    [PERMISSION, "Well: permission:per_1:approve-always, ok", ["ses_1", "per_1", "always"]],
-    [PERMISSION, "permission:per_1:reject", ["ses_1", "per_1", "reject"]],
-    [QUESTION, "question:que_1:answer: B ", ["que_1", [["B"]]]],
-    [QUESTION, "question:que_1:reject", ["que_1"]],
-  ])(promised("live-state.E2", "%j is answered by %j"), (request, content, given) => {
-    const { approvals, ask, answered } = setUp()
-    ask(request)
-    expect(approvals.take(message(content))).toBe(true)
-    expect(answered).toEqual([given])
-    expect([approvals.isWaiting(), vi.getTimerCount()]).toEqual([false, 0])
-  })
-
-  test(promised("live-state.E2", "that a person answered is over: a late answer changes nothing, is told so"), () => {
-    const { approvals, ask, sent, answered } = setUp()
-    ask(PERMISSION)
-    approvals.ended("per_1")
-    expect(approvals.take(message("permission:per_1:approve-once"))).toBe(true)
-    expect(answered).toEqual([])
-    expect(sent.at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
-    expect(vi.getTimerCount()).toBe(0)
-  })
-
-  test(promised("live-state.E2", "without an answer is rejected in the end, and the supervisor is told"), () => {
-    const { ask, sent, answered } = setUp()
-    ask(PERMISSION)
-    vi.advanceTimersByTime(600_000)
-    expect(answered).toEqual([["ses_1", "per_1", "reject"]])
-    expect(sent.at(-1)).toBe("ada: permission per_1 timed out after 600s: rejected")
-  })
-
-  test(promised("live-state.E2", "is not decided by anybody who was not asked, and not by words about another"), () => {
-    const { approvals, ask, answered } = setUp()
-    ask(PERMISSION)
-    expect(approvals.take(message("permission:per_1:approve-always", "mallory"))).toBe(false)
-    expect(approvals.take(message("permission:per_2:approve-once"))).toBe(false)
-    expect(approvals.take(message("question:per_1:answer:yes"))).toBe(false)
-    expect(answered).toEqual([])
-    approvals.endAll()
-  })
-})
-
-describe("requests of several root sessions", () => {
-  beforeEach(() => void vi.useFakeTimers())
+  const BASH = { permission: "bash", patterns: ["rm *"], metadata: { command: "rm x" } }
+  const PERMISSION = { id: "per_1", sessionID: "ses_a", ...BASH }
+  const QUESTIONS = [{ question: "Which?", options: [{ label: "A" }, { label: "B" }] }]
+  const QUESTION = { id: "que_1", sessionID: "ses_a", questions: QUESTIONS }
 
   const setUp = (environment: Record<string, string> = {}) => {
-    const answered: unknown[] = []
-    const calls: (readonly string[])[] = []
-    let root = "ses_a"
+    const [arrived, answered, calls]: [object[], unknown[], (readonly string[])[]] = [[], [], []]
+    const answer = async (given: unknown) => void answered.push(given)
+    const opencode = { root: "ses_a" }
+    const project = temporaryFolder()
     const session = openC2cSession({
       c2c: { kind: "session", program: "c2c", sessionID: "oc-1", supervisors: ["ada"] },
       input: {
         directory: "/x",
-        client: { postSessionIdPermissionsPermissionId: async (asked: unknown) => void answered.push(asked) } as never,
+        client: { postSessionIdPermissionsPermissionId: answer, _client: { post: answer } } as never,
       },
       services: {
         run: async (argv) => {
           calls.push(argv)
-          return { kind: "exited", exitCode: 0, stdout: "[]", stderr: "" } as never
+          const stdout = JSON.stringify(argv[1] === "poll-inbox" ? arrived.splice(0) : [])
+          return { kind: "exited", exitCode: 0, stdout, stderr: "" } as never
         },
         sessions: {} as never,
-        state: createStateFolder(temporaryFolder()),
+        state: createStateFolder(project),
       },
       environment,
-      root: () => ({ sessionID: root, isIdle: false }),
+      root: () => ({ sessionID: opencode.root, isIdle: false }),
       log: createRecordedLog(),
     })
     const receive = (type: string, properties: Record<string, unknown>) => {
       for (const observed of readEvent({ type, properties })) session.receive(observed, { type, properties })
     }
-    const sent = () => calls.flatMap(([, command, , text = ""]) => (command === "send" ? [text] : []))
-    receive("permission.asked", { id: "per_a", sessionID: "ses_a", permission: "bash" })
-    root = "ses_b"
-    return { receive, answered, sent }
+    const ask = (asked: Record<string, unknown>) =>
+      receive("questions" in asked ? "question.asked" : "permission.asked", asked)
+    /** Puts messages into c2c's inbox, which is read by then while something waits. */
+    const say = async (...messages: object[]) => {
+      arrived.push(...messages)
+      await vi.advanceTimersByTimeAsync(2_000)
+    }
+    const sent = () => calls.flatMap(([, command, to, text]) => (command === "send" ? [`${to}: ${text}`] : []))
+    return { ask, say, receive, opencode, answered, calls, sent, project }
   }
 
-  test(promised("live-state.E2", "each ends with its own session's turn"), async () => {
-    const { receive, answered, sent } = setUp()
+  test(promised("live-state.E2", "goes to the supervisor with what to answer, once"), async () => {
+    const { ask, say, sent, calls } = setUp()
+    await say()
+    expect(calls, "nothing waits: the inbox is read seldom").toEqual([])
+    for (const asked of [PERMISSION, PERMISSION, QUESTION]) ask(asked)
+    expect(sent()).toEqual([
+      expect.stringMatching(
+        /^ada: PERMISSION REQUEST from oc-1:\n {2}action: bash: `rm x`\n {2}id: per_1\n {2}session: ses_a\n/,
+      ),
+      expect.stringContaining("  Q1: Which?\n      Options: A | B\n"),
+    ])
+    expect(sent()[0]).toContain('c2c send oc-1 "permission:per_1:approve-once"')
+  })
+
+  const given = (response: string) => ({ path: { id: "ses_a", permissionID: "per_1" }, body: { response } })
+  test.each<[Record<string, unknown>, string, object]>([
+    [PERMISSION, "permission:per_1:approve-once", given("once")],
+    [PERMISSION, "Well: permission:per_1:approve-always, ok", given("always")],
+    [PERMISSION, "permission:per_1:reject", given("reject")],
+    [QUESTION, "question:que_1:answer: B ", { url: "/question/{id}/reply", body: { answers: [["B"]] } }],
+    [QUESTION, "question:que_1:reject", { url: "/question/{id}/reject", path: { id: "que_1" } }],
+  ])(promised("live-state.E2", "%j is answered by %j, and over"), async (request, content, answer) => {
+    const { ask, say, answered } = setUp()
+    ask(request)
+    await say(message(content))
+    expect(answered).toMatchObject([answer])
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect(answered).toHaveLength(1)
+  })
+
+  test(promised("live-state.E2", "that a person answered is over, and a late answer is told so"), async () => {
+    const { ask, say, receive, sent, answered } = setUp()
+    ask(PERMISSION)
+    // Something has to wait for the inbox to be read.
+    ask(QUESTION)
+    receive("permission.replied", { sessionID: "ses_a", requestID: "per_1" })
+    await say(message("permission:per_1:approve-once"))
+    expect(sent().at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
+    expect(answered).toEqual([])
+  })
+
+  test(promised("live-state.E2", "is not decided by one who was not asked, nor by words about another"), async () => {
+    const { ask, say, sent, answered, project } = setUp()
+    ask(PERMISSION)
+    const others = [
+      message("permission:per_1:approve-always", "mallory"),
+      message("permission:per_2:approve-once"),
+      message("question:per_1:answer:yes"),
+    ]
+    await say(...others)
+    expect([answered, sent().length]).toEqual([[], 1])
+    const spool = join(project, ".opencode/state/c2c/oc-1.json")
+    await vi.waitFor(() => expect(JSON.parse(readFileSync(spool, "utf8"))).toEqual(others))
+  })
+
+  /** With a request of a session that is the root no more. */
+  const setUpEarlier = (environment?: Record<string, string>) => {
+    const set = setUp(environment)
+    set.ask(PERMISSION)
+    set.opencode.root = "ses_b"
+    return set
+  }
+
+  test(promised("live-state.E2", "is rejected at its deadline, not at the end of another session's turn"), async () => {
+    const { receive, answered, sent } = setUpEarlier()
     receive("session.idle", { sessionID: "ses_b" })
     await vi.advanceTimersByTimeAsync(600_000)
-    expect(answered).toMatchObject([{ path: { id: "ses_a", permissionID: "per_a" }, body: { response: "reject" } }])
-    expect(sent().at(-1)).toContain("per_a timed out")
+    expect(answered).toMatchObject([given("reject")])
+    expect(sent().at(-1)).toBe("ada: permission per_1 timed out after 600s: rejected")
   })
 
   test.each([
-    ["permission.replied", { requestID: "per_a" }],
+    ["permission.replied", { requestID: "per_1" }],
     ["session.idle", {}],
-  ])(promised("live-state.E2", "each is over by its own %s while another session is the root"), async (type, about) => {
-    const { receive, answered, sent } = setUp()
-    receive("permission.asked", { id: "per_c", sessionID: "ses_c", permission: "bash" })
+  ])(promised("live-state.E2", "is over by its own %s while another session is the root"), async (type, about) => {
+    const { ask, receive, answered, sent } = setUpEarlier()
+    ask({ ...PERMISSION, id: "per_c", sessionID: "ses_c" })
     receive(type, { sessionID: "ses_a", ...about })
     await vi.advanceTimersByTimeAsync(600_000)
     expect([answered, sent().length]).toEqual([[], 1])
   })
 
-  test(promised("live-state.E2", "none is rejected before a deadline longer than a timer can be"), async () => {
-    const { answered, sent } = setUp({ C2C_PERMISSION_TIMEOUT_MS: "2592000000" })
+  test(promised("live-state.E2", "is not rejected before a deadline longer than a timer can be"), async () => {
+    const { answered, sent } = setUpEarlier({ C2C_PERMISSION_TIMEOUT_MS: "2592000000" })
     await vi.advanceTimersByTimeAsync(600_000)
     expect([answered, sent().length]).toEqual([[], 1])
   })

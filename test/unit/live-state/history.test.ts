@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { eventsBetween, type HistoryEvent, type Sample } from "../../../.opencode/baton/live-state/observe/history.ts"
 import { nextTask } from "../../../.opencode/baton/live-state/observe/observer.ts"
 import { promised } from "../../requirements.ts"
+import { forAll } from "../../support/for-all.ts"
 
 const sample = (at: number, change: Partial<Sample> = {}): Sample => ({
   at,
@@ -32,19 +33,17 @@ describe("the history of an agent", () => {
   })
 
   test(promised("live-state.C2", "never goes back, whatever the clocks say"), () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(50), fc.nat(50), fc.constantFrom("busy", "idle"), fc.nat(3))), (looks) => {
-        let before: Sample | undefined
-        const all: HistoryEvent[] = []
-        for (const [at, since, kind, turns] of looks) {
-          const next = sample(at, { doing: { kind: kind as "busy" | "idle" }, since, turns })
-          all.push(...eventsBetween(before, next, all.at(-1)?.at))
-          before = next
-        }
-        const times = all.map(({ at }) => at)
-        expect(times).toEqual(times.toSorted((a, b) => a - b))
-      }),
-    )
+    forAll(100, [fc.array(fc.tuple(fc.nat(50), fc.nat(50), fc.constantFrom("busy", "idle"), fc.nat(3)))], (looks) => {
+      let before: Sample | undefined
+      const all: HistoryEvent[] = []
+      for (const [at, since, kind, turns] of looks) {
+        const next = sample(at, { doing: { kind: kind as "busy" | "idle" }, since, turns })
+        all.push(...eventsBetween(before, next, all.at(-1)?.at))
+        before = next
+      }
+      const times = all.map(({ at }) => at)
+      expect(times).toEqual(times.toSorted((a, b) => a - b))
+    })
   })
 })
 

@@ -34,23 +34,20 @@ test(promised("soak.B5", "a message alone, as an ended instance may still hear o
   await hooks.dispose?.()
 })
 
-test(
-  promised("live-state.D2", "a directory that begins anew has one statefile while its last one still ends"),
-  async () => {
-    const directory = temporaryFolder()
-    const read = (name: string) => readFileSync(join(liveFolder(directory), name), "utf8")
-    const begin = async (id: string) => {
-      const instance = newInstance(directory)
-      await instance.receive("session.created", { info: { id } })
-      await instance.receive("session.status", { sessionID: id, status: { type: "busy" } })
-      await eventually("the state", () => liveFiles(directory).find((name) => read(name).includes(id)))
-      return instance
-    }
-    const first = await begin("ses_first")
-    // It waits for the answer of its client, also at its end.
-    await first.receive("session.status", { sessionID: "ses_unknown", status: { type: "busy" } })
-    const { hooks } = await begin("ses_second")
-    expect(liveFiles(directory)).toEqual([`opencode-${basename(directory)}.json`])
-    await hooks.dispose?.()
-  },
-)
+test(promised("live-state.D2", "a folder that begins anew has one statefile while its last still ends"), async () => {
+  const directory = temporaryFolder()
+  const read = (name: string) => readFileSync(join(liveFolder(directory), name), "utf8")
+  const begin = async (id: string) => {
+    const instance = newInstance(directory)
+    await instance.receive("session.created", { info: { id } })
+    await instance.receive("session.status", { sessionID: id, status: { type: "busy" } })
+    await eventually("the state", () => liveFiles(directory).find((name) => read(name).includes(id)))
+    return instance
+  }
+  const first = await begin("ses_first")
+  // It waits for the answer of its client, also at its end.
+  await first.receive("session.status", { sessionID: "ses_unknown", status: { type: "busy" } })
+  const { hooks } = await begin("ses_second")
+  expect(liveFiles(directory)).toEqual([`opencode-${basename(directory)}.json`])
+  await hooks.dispose?.()
+})

@@ -7,21 +7,14 @@ import { createObserver } from "../../../.opencode/baton/live-state/observe/obse
 import { listStates, pruneStates } from "../../../.opencode/baton/live-state/observe/state-files.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { liveFolder } from "../../support/opencode/live-stream.ts"
+import { writeStatefile } from "../../support/opencode/observer.ts"
 
 /** A pid above Linux's maximum, so that no process has it. */
 const DEAD = 2 ** 22 + 1
 
-const liveFolder = (project: string): string => {
-  const folder = join(project, ".opencode", "state", "live")
-  mkdirSync(folder, { recursive: true })
-  return folder
-}
-
-const write = (folder: string, name: string, pid = process.pid, state: Record<string, unknown> = {}): void => {
-  const whole = { c2c_session_id: name, opencode_pid: pid, ...state }
-  const envelope = { event: "state.snapshot", ts: "2026-01-01T00:00:00.000Z", state: whole }
-  writeFileSync(join(folder, `${name}.json`), JSON.stringify(envelope))
-}
+const write = (folder: string, name: string, pid = process.pid, state: object = {}): void =>
+  writeStatefile(folder, name, { opencode_pid: pid, ...state }, "2026-01-01T00:00:00.000Z")
 
 /** A lock of a writer in another container, whose pid means nothing here. */
 const lockElsewhere = (folder: string, name: string, ageMs = 0): void => {
@@ -33,19 +26,17 @@ const lockElsewhere = (folder: string, name: string, ageMs = 0): void => {
 
 const names = (states: readonly { readonly file: string }[]): string[] => states.map(({ file }) => file)
 
-describe("the statefiles of a folder", () => {
-  test(promised("live-state.B3", "an agent in another container lives while its writer keeps its lock"), async () => {
-    const folder = liveFolder(temporaryFolder())
-    write(folder, "living", DEAD)
-    lockElsewhere(folder, "living")
-    write(folder, "silent", DEAD)
-    lockElsewhere(folder, "silent", 120_000)
-    write(folder, "unlocked", DEAD)
-    const alive = (await listStates(folder, () => {})).filter((found) => found.alive)
-    expect(names(alive)).toEqual(["living.json"])
-    expect((await pruneStates(folder, () => {})).sort()).toEqual(["silent.json", "unlocked.json"])
-    expect(readdirSync(folder).sort()).toEqual(["living.json", "living.lock"])
-  })
+test(promised("live-state.B3", "an agent in another container lives while its writer keeps its lock"), async () => {
+  const folder = liveFolder(temporaryFolder())
+  write(folder, "living", DEAD)
+  lockElsewhere(folder, "living")
+  write(folder, "silent", DEAD)
+  lockElsewhere(folder, "silent", 120_000)
+  write(folder, "unlocked", DEAD)
+  const alive = (await listStates(folder, () => {})).filter((found) => found.alive)
+  expect(names(alive)).toEqual(["living.json"])
+  expect((await pruneStates(folder, () => {})).sort()).toEqual(["silent.json", "unlocked.json"])
+  expect(readdirSync(folder).sort()).toEqual(["living.json", "living.lock"])
 })
 
 test(promised("live-state.B3", "an agent's process that ended is not alive because another has its id"), async () => {
@@ -87,7 +78,7 @@ describe("an observer", () => {
   test(promised("live-state.C1", "a project whose folder cannot be read hides none of the others"), async () => {
     const parent = temporaryFolder()
     const [broken, sound] = [join(parent, "broken"), join(parent, "sound")]
-    mkdirSync(join(liveFolder(broken), "x.json"))
+    mkdirSync(join(liveFolder(broken), "x.json"), { recursive: true })
     write(liveFolder(sound), "one")
     symlinkSync("loop.json", join(liveFolder(sound), "loop.json"))
     const { look, problems } = observe(broken, sound)

@@ -93,26 +93,23 @@ describe("the statefile", () => {
     expect(said()).toHaveLength(2)
   })
 
-  test(
-    promised("live-state.B3", "of a process that was killed at work is not overwritten, another one is"),
-    async () => {
-      const folder = join(temporaryFolder(), ".opencode/state/live")
-      mkdirSync(folder, { recursive: true })
-      for (const [isIdle, expected] of [
-        [false, ["one-crashed.json", "one.json"]],
-        [true, ["one.json"]],
-      ] as const) {
-        const state = { agent: { is_idle: isIdle }, extensions: {} }
-        writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: "T0", state }))
-        const next = setUp(join(folder, "../../.."))
-        next.publish()
-        await next.writer.stop(0)
-        expect(next.files()).toEqual(expected)
-        expect(next.read()).toMatchObject({ ts: "T1" })
-        rmSync(join(folder, "one-crashed.json"), { force: true })
-      }
-    },
-  )
+  test(promised("live-state.B3", "of a process that was killed at work is not overwritten, another is"), async () => {
+    const folder = join(temporaryFolder(), ".opencode/state/live")
+    mkdirSync(folder, { recursive: true })
+    for (const [isIdle, expected] of [
+      [false, ["one-crashed.json", "one.json"]],
+      [true, ["one.json"]],
+    ] as const) {
+      const state = { agent: { is_idle: isIdle }, extensions: {} }
+      writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: "T0", state }))
+      const next = setUp(join(folder, "../../.."))
+      next.publish()
+      await next.writer.stop(0)
+      expect(next.files()).toEqual(expected)
+      expect(next.read()).toMatchObject({ ts: "T1" })
+      rmSync(join(folder, "one-crashed.json"), { force: true })
+    }
+  })
 
   test(promised("live-state.B3", "of a living process is left alone: a second gets one of its own"), async () => {
     const first = setUp()
@@ -135,13 +132,10 @@ describe("the writer that is chosen", () => {
     [{ c2c, setting, variable: '["a","b c"]' }, ["a", "b c"]],
     [{ c2c, setting }, ["s", "t"]],
     [{ c2c }, ["/bin/c2c", "oc-plugin", "stream-write-statefile"]],
-  ])(
-    promised("live-state.A2", "is the variable's, the setting's if allowed, c2c or Baton's own: %j"),
-    (given, argv) => {
-      expect(choose(given)).toEqual({ kind: "foreign", argv })
-      expect(choose({})).toEqual({ kind: "own" })
-    },
-  )
+  ])(promised("live-state.A2", "is the variable's, the allowed setting's, c2c or Baton's own: %j"), (given, argv) => {
+    expect(choose(given)).toEqual({ kind: "foreign", argv })
+    expect(choose({})).toEqual({ kind: "own" })
+  })
 
   test(promised(["live-state.A2", "trust.A3"], "is not the setting's before it is allowed"), () => {
     const argv = ["/bin/c2c", "oc-plugin", "stream-write-statefile"]
