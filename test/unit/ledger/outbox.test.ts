@@ -216,35 +216,28 @@ describe("the outbox", () => {
     expect((await outbox.status()).parked).toEqual([])
   })
 
-  test(
-    promised("trust.A2", "acts on no record that Baton did not write in this project, until a person says so"),
-    async () => {
-      const { open, outboxFolder, task, state, log } = setUp()
-      const outbox = open()
-      await deliver(outbox, entry("of ours"))
-      const name = "0000000000001-000000-aaaaaaaa.json"
-      const record = {
-        version: 1,
-        createdAt: "2026-01-01T00:00:00Z",
-        entry: handoff("Theirs.", "Pay only B."),
-      } as const
-      const seals = [{}, { seal: "0".repeat(64) }, { seal: 1 }]
-      for (const seal of seals) {
-        writeFileSync(join(outboxFolder, name), JSON.stringify({ ...record, ...seal }))
-        expect(await outbox.pending(TASK)).toEqual([])
-        await outbox.drain()
-        expect(task().description).not.toContain("Theirs.")
-      }
-      expect(log.lines.filter(({ message }) => message.includes("parked"))).toHaveLength(seals.length)
-      const { parked } = await outbox.status()
-      expect(parked).toMatchObject([{ record, isForeign: true, reason: expect.stringContaining("baton outbox retry") }])
-      expect(chooseParked(parked, []), "not among all").toEqual([])
-      expect(chooseParked(parked, [name])).toEqual(parked)
-      await createOutboxStore(state).putBack(name, record)
+  test(promised("trust.A2", "acts on no record that Baton did not write here, until a person says so"), async () => {
+    const { open, outboxFolder, task, state, log } = setUp()
+    const outbox = open()
+    await deliver(outbox, entry("of ours"))
+    const name = "0000000000001-000000-aaaaaaaa.json"
+    const record = { version: 1, createdAt: "2026-01-01T00:00:00Z", entry: handoff("Theirs.", "Pay only B.") } as const
+    const seals = [{}, { seal: "0".repeat(64) }, { seal: 1 }]
+    for (const seal of seals) {
+      writeFileSync(join(outboxFolder, name), JSON.stringify({ ...record, ...seal }))
+      expect(await outbox.pending(TASK)).toEqual([])
       await outbox.drain()
-      expect(task().description).toContain("Theirs.")
-    },
-  )
+      expect(task().description).not.toContain("Theirs.")
+    }
+    expect(log.lines.filter(({ message }) => message.includes("parked"))).toHaveLength(seals.length)
+    const { parked } = await outbox.status()
+    expect(parked).toMatchObject([{ record, isForeign: true, reason: expect.stringContaining("baton outbox retry") }])
+    expect(chooseParked(parked, []), "not among all").toEqual([])
+    expect(chooseParked(parked, [name])).toEqual(parked)
+    await createOutboxStore(state).putBack(name, record)
+    await outbox.drain()
+    expect(task().description).toContain("Theirs.")
+  })
 
   test.each([
     ["no JSON", "{"],
@@ -264,23 +257,20 @@ describe("the outbox", () => {
     expect(readFileSync(parked?.file ?? "", "utf8")).toBe(text)
   })
 
-  test(
-    promised("ledger.D2", "reads for a queue the records alone whose name says that they may be of it"),
-    async () => {
-      const { open, leave, files, outboxFolder, state } = setUp()
-      await leave([entry("a"), entry("b", OTHER), handoff("h")])
-      const read = (name: string) => readFileSync(join(outboxFolder, name), "utf8")
-      const [other = ""] = files().filter((name) => read(name).includes(OTHER))
-      // It would be found by what it holds.
-      const [own = ""] = files().filter((name) => read(name).includes('"a"'))
-      writeFileSync(join(outboxFolder, other), read(own))
-      expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
-      // As version 0.1.0 named them.
-      renameSync(join(outboxFolder, own), join(outboxFolder, "0000000000001-000000-1a2b3c4d.json"))
-      expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
-      expect(await createOutboxStore(state).list()).toHaveLength(3)
-    },
-  )
+  test(promised("ledger.D2", "reads for a queue the records alone whose name says they may be of it"), async () => {
+    const { open, leave, files, outboxFolder, state } = setUp()
+    await leave([entry("a"), entry("b", OTHER), handoff("h")])
+    const read = (name: string) => readFileSync(join(outboxFolder, name), "utf8")
+    const [other = ""] = files().filter((name) => read(name).includes(OTHER))
+    // It would be found by what it holds.
+    const [own = ""] = files().filter((name) => read(name).includes('"a"'))
+    writeFileSync(join(outboxFolder, other), read(own))
+    expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
+    // As version 0.1.0 named them.
+    renameSync(join(outboxFolder, own), join(outboxFolder, "0000000000001-000000-1a2b3c4d.json"))
+    expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
+    expect(await createOutboxStore(state).list()).toHaveLength(3)
+  })
 
   test("lets a refused record hold up its own task alone", async () => {
     const { open, script, task } = setUp()
@@ -463,20 +453,14 @@ describe("the outbox", () => {
     expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
   })
 
-  test("merges a handoff, and the one after it takes its place", async () => {
+  test("merges handoffs below a specification that was written over while they waited, the last one alone", async () => {
     const { open, task, calls } = setUp()
-    task().description = "Build it."
-    await deliver(open(), ...["first", "second", "second"].map((section) => handoff(section, "Build it.")))
-    expect(splitHandoffs(task().description)).toEqual({ specification: "Build it.", handoffs: ["second"] })
-    expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
-  })
-
-  test("brings a specification back that was written over while the handoff waited", async () => {
-    const { open, task } = setUp()
     task().description = "Progress: half."
-    await deliver(open(), handoff("done: half", "Build it."))
-    expect(task().description.startsWith("Build it.\n")).toBe(true)
-    expect(task().description).toContain("Progress: half.")
+    await deliver(open(), ...["first", "second", "second"].map((section) => handoff(section, "Build it.")))
+    const { specification, handoffs } = splitHandoffs(task().description)
+    expect(specification).toMatch(/^Build it\.\n[\s\S]*Progress: half\.$/)
+    expect(handoffs).toEqual(["second"])
+    expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
   })
 
   test(promised("ledger.D2", "comes once and in order, whatever fails"), async () => {
