@@ -1,5 +1,4 @@
 import { createHook } from "node:async_hooks"
-import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Hooks, Plugin, PluginInput } from "@opencode-ai/plugin"
 import { expect, onTestFinished, test } from "vitest"
@@ -7,6 +6,7 @@ import { promised } from "../../requirements.ts"
 import { sourceFiles } from "../../support/files/source-files.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
 
 type EventInput = Parameters<NonNullable<Hooks["event"]>>[0]
@@ -35,12 +35,9 @@ const countPromises = (work: () => void): number => {
 /** The hooks of each plugin file, in a project that uses every feature. */
 const loadPlugins = async (): Promise<[path: string, hooks: Hooks][]> => {
   const directory = temporaryFolder()
-  mkdirSync(join(directory, ".opencode"))
-  writeFileSync(join(directory, ".opencode", "pass-over.json"), "{}")
   // A pass of an earlier process, so that the feature is loaded at the first request.
-  const unfinished = join(directory, ".opencode", "state", "pass-over", "unfinished")
-  mkdirSync(unfinished, { recursive: true })
-  writeFileSync(join(unfinished, "pass_20260101102030000_abcd"), "")
+  const unfinished = "state/pass-over/unfinished/pass_20260101102030000_abcd"
+  writeFiles(join(directory, ".opencode"), { "pass-over.json": "{}", [unfinished]: "" })
   const client = { app: { log: async () => ({ data: true }) } }
   const input = { client, directory, worktree: directory, $: undefined } as unknown as PluginInput
   const plugins = await Promise.all(

@@ -1,5 +1,5 @@
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs"
-import { dirname, join, relative } from "node:path"
+import { realpathSync, symlinkSync } from "node:fs"
+import { join, relative } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { Core } from "../../../.opencode/baton/core/core.ts"
@@ -10,6 +10,7 @@ import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-gua
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { forAll } from "../../support/for-all.ts"
+import { writeFiles } from "../../support/opencode/pass-project.ts"
 
 const PATHS = protectedPaths([""], ["prompts/worker.md"])
 const DENIED = [
@@ -60,59 +61,34 @@ describe("rules behind the user's own", () => {
     { agent: { build: { permission: { edit: "allow" } } } },
     { agent: { build: { permission: { edit: { "src/*": "ask" }, "*": "allow" } } } },
   ]
-  test.each(ALLOWING)(promised("guard.A1", "deny Baton's files where the user has %j"), (config) => {
+  test.each(ALLOWING)(promised(["guard.A1", "guard.A2"], "deny Baton's files, ask for settings: %j"), (config) => {
     const guarded = protectedConfig(config)
     expect(DENIED.map((path) => decide(path, guarded))).toEqual(DENIED.map(() => "deny"))
-  })
-
-  test.each(ALLOWING)(promised("guard.A2", "ask for settings and prompts where the user has %j"), (config) => {
-    const guarded = protectedConfig(config)
     expect(ASKED.map((path) => decide(path, guarded))).toEqual(ASKED.map(() => "ask"))
   })
 
-  test(promised("guard.A3", "yield to a rule of the user's that names the files, in the user's order"), () => {
-    const baton = DENIED[0] ?? ""
-    expect(decide(baton, protectedConfig({ permission: { edit: { ".opencode/**": "allow" } } }))).toBe("allow")
-    expect(decide(baton, protectedConfig({ permission: { edit: { ".opencode/baton/host/*": "ask" } } }))).toBe("ask")
-    const other = { permission: { edit: { ".opencode/baton/**": "allow", "*guard.ts": "deny" } } }
-    expect(decide(baton, protectedConfig(other))).toBe("deny")
-    expect(decide(".opencode/baton/b.ts", protectedConfig(other))).toBe("allow")
-    const before = { permission: { edit: { ".opencode/**": "allow", "*": "allow" } } }
-    expect(decide(baton, protectedConfig(before))).toBe("deny")
-    expect(decide("prompts/worker.md", protectedConfig({ permission: { edit: { "prompts/*": "allow" } } }))).toBe(
-      "allow",
-    )
+  const GUARD = DENIED[0] ?? ""
+  const GUARD_DENIED = { ".opencode/**": "allow", "*guard.ts": "deny" }
+  const OTHER_PROMPTS = { "*": "ask", "src/prompts/**": "deny", "*.json": "allow" }
+  const denying = (pattern: string) => ({ "*": "allow", [pattern]: "deny" })
+  const OTHERS_ASKED = { ".opencode/baton.json": "ask", ".opencode/opencode.json": "deny", "prompts/worker.md": "ask" }
+  test.each<[edit: Record<string, string>, paths: Record<string, string>]>([
+    [{ ".opencode/**": "allow" }, { [GUARD]: "allow" }],
+    [{ ".opencode/baton/host/*": "ask" }, { [GUARD]: "ask" }],
+    [GUARD_DENIED, { [GUARD]: "deny", ".opencode/baton/b.ts": "allow" }],
+    [{ ".opencode/**": "allow", "*": "allow" }, { [GUARD]: "deny" }],
+    [{ "prompts/*": "allow" }, { "prompts/worker.md": "allow" }],
+    [OTHER_PROMPTS, { ".opencode/opencode.json": "ask", "src/prompts/a.md": "deny" }],
+    [denying(".opencode/opencode.json"), OTHERS_ASKED],
+    [denying("*/opencode.json"), OTHERS_ASKED],
+  ])(promised(["guard.A2", "guard.A3"], "yield to those that name the files: %j gives %j"), (edit, paths) => {
+    const guarded = protectedConfig({ permission: { edit } })
+    for (const [path, verdict] of Object.entries(paths)) expect(decide(path, guarded), path).toBe(verdict)
   })
-
-  test(promised("guard.A2", "stay behind a rule of the user's for another folder with such a name"), () => {
-    const guarded = protectedConfig({
-      permission: { edit: { "*": "ask", "src/prompts/**": "deny", "*.json": "allow" } },
-    })
-    expect(decide(".opencode/opencode.json", guarded)).toBe("ask")
-    expect(decide("src/prompts/a.md", guarded)).toBe("deny")
-  })
-
-  test.each([".opencode/opencode.json", "*/opencode.json"])(
-    promised("guard.A2", "ask for the other settings where the user denies %s alone"),
-    (pattern) => {
-      const guarded = protectedConfig({ permission: { edit: { "*": "allow", [pattern]: "deny" } } })
-      expect(ASKED.map((path) => decide(path, guarded))).toEqual(["ask", "deny", "ask"])
-    },
-  )
 
   const action = fc.constantFrom("allow", "ask", "deny")
-  const pattern = fc.constantFrom(
-    "*",
-    "**",
-    "*.ts",
-    "src/*",
-    ".opencode/**",
-    ".opencode/baton/**",
-    ".opencode/*.json",
-    "prompts/*",
-    "*.json",
-    "*/opencode.json",
-  )
+  const PATTERNS = `* ** *.ts src/* .opencode/** .opencode/baton/** .opencode/*.json prompts/* *.json */opencode.json`
+  const pattern = fc.constantFrom(...PATTERNS.split(" "))
   const setting = fc.oneof(
     action,
     fc.dictionary(fc.constantFrom("edit", "*", "bash", "read"), fc.oneof(action, fc.dictionary(pattern, action))),
@@ -149,14 +125,9 @@ describe("the look at a path before a tool runs", () => {
   const open = (permission: Setting = "allow", place = "", files: Record<string, string> = {}) => {
     const worktree = realpathSync(temporaryFolder())
     const project = join(worktree, place)
-    const write = (path: string, text = "text\n") => {
-      mkdirSync(dirname(join(project, path)), { recursive: true })
-      writeFileSync(join(project, path), text)
-    }
-    write(".opencode/baton/host/guard.ts")
-    write(".opencode/state/outbox/1.json")
-    write("prompts/worker.md", "# Worker\n<!-- baton:brief -->\n")
-    for (const [path, text] of Object.entries(files)) write(path, text)
+    const write = (written: Record<string, string>) => writeFiles(project, written)
+    write({ ".opencode/baton/host/guard.ts": "text\n", ".opencode/state/outbox/1.json": "text\n" })
+    write({ "prompts/worker.md": "# Worker\n<!-- baton:brief -->\n", ...files })
     const core = { input: { worktree, directory: project }, projectRoot: project, root: worktree }
     const guard = createWriteGuard(core as Core)
     const config = { permission } as TestConfig
@@ -270,27 +241,24 @@ describe("the look at a path before a tool runs", () => {
     expect(apply("src/a.ts")).toBeUndefined()
   })
 
-  test(
-    promised("guard.A2", "asks for a prompt that is not there yet, and not for the project's own of that name"),
-    () => {
-      const ours = "# Handoff\n<!-- baton:handoff -->\n"
-      const { guard, config, write, link } = open("allow", "", {
-        "prompts/handoff.md": "of the project\n",
-        ".opencode/prompts/handoff.md": ours,
-        "prompts/planner.md": "of the project\n",
-      })
-      const asked = ["prompts/handoff.md", ".opencode/prompts/handoff.md", "prompts/handoff-command.md"]
-      expect(asked.map((path) => decide(path, config))).toEqual(["ask", "ask", "ask"])
-      expect(decide("prompts/planner.md", config)).toBe("allow")
-      link("prompts/handoff-command.md", "a.md")
-      expect(guard.refusal("write", { filePath: "a.md" })).toContain("under another name")
-      // Baton is installed while OpenCode runs.
-      link("prompts/planner.md", "b.md")
-      expect(guard.refusal("write", { filePath: "b.md" })).toBeUndefined()
-      write(".opencode/prompts/planner.md", ours)
-      expect(guard.refusal("write", { filePath: "b.md" })).toBeDefined()
-    },
-  )
+  test(promised("guard.A2", "asks for a prompt that is not there yet, not for the project's own of its name"), () => {
+    const ours = "# Handoff\n<!-- baton:handoff -->\n"
+    const { guard, config, write, link } = open("allow", "", {
+      "prompts/handoff.md": "of the project\n",
+      ".opencode/prompts/handoff.md": ours,
+      "prompts/planner.md": "of the project\n",
+    })
+    const asked = ["prompts/handoff.md", ".opencode/prompts/handoff.md", "prompts/handoff-command.md"]
+    expect(asked.map((path) => decide(path, config))).toEqual(["ask", "ask", "ask"])
+    expect(decide("prompts/planner.md", config)).toBe("allow")
+    link("prompts/handoff-command.md", "a.md")
+    expect(guard.refusal("write", { filePath: "a.md" })).toContain("under another name")
+    // Baton is installed while OpenCode runs.
+    link("prompts/planner.md", "b.md")
+    expect(guard.refusal("write", { filePath: "b.md" })).toBeUndefined()
+    write({ ".opencode/prompts/planner.md": ours })
+    expect(guard.refusal("write", { filePath: "b.md" })).toBeDefined()
+  })
 
   // OpenCode's rules judge the file that is moved, and not where it goes (1.2.15 and 1.18.33).
   test(promised("guard.A2", "refuses to move a file to where OpenCode would ask"), () => {
@@ -305,17 +273,14 @@ describe("the look at a path before a tool runs", () => {
     expect(allowing.refusal("apply_patch", move("prompts/worker.md"))).toBeUndefined()
   })
 
-  test(
-    promised("guard.A3", "lets through what a rule of the user's own names, and a pass's copy of the project"),
-    () => {
-      const { guard } = open({ edit: { ".opencode/baton/**": "allow" } })
-      expect(guard.refusal("write", { filePath: ".opencode/baton/host/guard.ts" })).toBeUndefined()
-      expect(guard.refusal("write", { filePath: ".opencode/state/a" })).toBeDefined()
-      const copy = ".opencode/state/pass-over/pass_1/copy"
-      expect(guard.refusal("write", { filePath: `${copy}/src/a.ts` })).toBeUndefined()
-      expect(guard.refusal("write", { filePath: `${copy}/prompts/worker.md` })).toBeUndefined()
-      expect(guard.refusal("write", { filePath: `${copy}/.opencode/plugins/a.ts` })).toBeDefined()
-      expect(guard.refusal("write", { filePath: `${copy}/../pass.json` })).toBeDefined()
-    },
-  )
+  test(promised("guard.A3", "lets through what a rule of the user's names, and a pass's copy of the project"), () => {
+    const { guard } = open({ edit: { ".opencode/baton/**": "allow" } })
+    expect(guard.refusal("write", { filePath: ".opencode/baton/host/guard.ts" })).toBeUndefined()
+    expect(guard.refusal("write", { filePath: ".opencode/state/a" })).toBeDefined()
+    const copy = ".opencode/state/pass-over/pass_1/copy"
+    expect(guard.refusal("write", { filePath: `${copy}/src/a.ts` })).toBeUndefined()
+    expect(guard.refusal("write", { filePath: `${copy}/prompts/worker.md` })).toBeUndefined()
+    expect(guard.refusal("write", { filePath: `${copy}/.opencode/plugins/a.ts` })).toBeDefined()
+    expect(guard.refusal("write", { filePath: `${copy}/../pass.json` })).toBeDefined()
+  })
 })
