@@ -58,34 +58,23 @@ const good: Observation = {
   complaints: [],
 }
 
-const turnWith = (ending: Partial<RunResult>, wasKilled = false): Partial<Observation> => ({
-  turns: [{ ...seenTurn, ending: { ...ended, ...ending }, wasKilled }],
+const turnWith = (ending: Partial<RunResult>): Partial<Observation> => ({
+  turns: [{ ...seenTurn, ending: { ...ended, ...ending } }],
 })
 const after = (change: Partial<Observation["surroundings"]["after"]>): Partial<Observation> => ({
   surroundings: { before: surroundings, after: { ...good.surroundings.after, ...change } },
 })
 const ledgerWith = (change: Partial<Observation["ledger"]>) => ({ ledger: { ...ledger, ...change } })
 
-const KILLED = turnWith({ exitCode: null, signal: "SIGKILL" }, true)
-
 const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
   ["a crash", turnWith({ exitCode: 1, stderr: "Unexpected server error" }), /^crash: run 1 \(task\) ended with exit 1/],
-  ["an end that was to be a kill", turnWith({}, true), /^crash: .*expected SIGKILL/],
   ["a hang", turnWith({ exitCode: null, signal: "SIGKILL", durationMs: 150_010 }), /^hang: run 1/],
   ["a lost record", ledgerWith({ logs: ledger.logs.slice(1) }), /^lost: the compaction/],
-  ["a lost record of a killed run", { ...KILLED, ...ledgerWith({ logs: [] }) }, /^lost: the compaction/],
   ["a doubled record", ledgerWith({ logs: [...ledger.logs, `Compaction 2: ${SUMMARY}`] }), /^doubled: the compaction/],
-  ["a lost specification", ledgerWith({ description: "# Handoff after compaction 1" }), /^changed: the specification/],
-  ["two handoffs of a session", ledgerWith({ description: ledger.description.repeat(2) }), /^doubled: .* two handoffs/],
-  ["a lost learning", ledgerWith({ learnings: [] }), /^lost: what the user said/],
-  ["a doubled learning", ledgerWith({ learnings: [CORRECTION, CORRECTION] }), /^doubled: the learning/],
   ["a record that waits for ever", { waiting: ["1-a.json"] }, /^waiting: 1 record/],
   ["a claim that stays", { claims: "ts-000001 ada" }, /^claimed: .*outlives its holder: ts-000001 ada$/],
   ["a changed file of the agent's", { files: [{ ...file, found: "x" }] }, /^changed: work\/1/],
-  ["a removed file", after({ project: {} }), /^changed: README\.md was file 2, is undefined/],
-  ["a file from nowhere", after({ project: { ...surroundings.project, "new.txt": "file 5" } }), /^changed: new\.txt/],
   ["a write outside", after({ beside: { ...surroundings.beside, "sibling/a": "file 6" } }), /^outside: sibling\/a/],
-  ["an access outside", { found: { ...good.found, outside: ["open /root/a"] } }, /^outside: open \/root\/a$/],
   ["a process that stays", { found: { ...good.found, left: ["the process 77"] } }, /^left: the process 77$/],
 ]
 
@@ -102,9 +91,6 @@ describe("the oracle", () => {
 test.each([
   ['openat(AT_FDCWD</srv/storm/project>, "../sibling/a", O_RDONLY) = 5', "openat /srv/storm/sibling/a"],
   ['openat(AT_FDCWD</srv/storm/project>, "link-out/a", O_RDONLY) = 5</srv/storm/b>', "openat /srv/storm/b"],
-  ['mkdir("/srv/storm/new", 0777) = 0', "mkdir /srv/storm/new"],
-  ['rename("/srv/storm/project/a", "/srv/storm/b") = 0', "rename /srv/storm/b"],
-  ['symlink("/usr/a", "/srv/storm/b") = 0', "symlink /srv/storm/b"],
   ['newfstatat(7</srv/storm/outside>, "a", {st_mode=S_IFREG}, 0) = 0', "newfstatat /srv/storm/outside/a"],
 ])(promised("storm.B3", "%s is an access outside"), (line, access) => {
   const folders = { directory: "/srv/storm/project", home: "/srv/storm/home" }
