@@ -10,6 +10,7 @@ import {
 } from "../../../.opencode/baton/pass-over/agents.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
+import { preparedPass } from "../../support/opencode/pass-over-values.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -92,17 +93,11 @@ describe("agents", () => {
 
   test(promised(["pass-over.C3", "pass-over.F2"], "that are ready-made get passes where no user denies them"), () => {
     expect(register(permission({ task: { audit: "deny" } })).agent.audit).toBeUndefined()
-    const { agent } = register({})
-    const audit = {
-      name: "audit",
-      description: "",
-      prompt: agent.audit?.prompt ?? "",
-      mode: "subagent",
-      isHidden: false,
-    } as const
+    const { prompt = "" } = register({}).agent.audit ?? {}
+    const { subagent } = preparedPass()
     const deny = (pattern: string) => ({ permission: "task", pattern, action: "deny" }) as const
-    const rules = (given: readonly PermissionRule[], prompt = audit.prompt) =>
-      rulesForPasses(given, { ...audit, prompt, permission: [] })
+    const rules = (given: readonly PermissionRule[], own = prompt) =>
+      rulesForPasses(given, { ...subagent, prompt: own })
     expect(rules([deny("audit")])).toEqual([])
     expect(rules([deny("*"), deny("audit"), deny("audit")])).toEqual([deny("*"), deny("audit")])
     expect(rules([deny("audit")], "mine")).toEqual([deny("audit")])

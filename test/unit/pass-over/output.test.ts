@@ -208,24 +208,19 @@ describe("a return", () => {
     expect(check(args)).toMatchObject({ kind: "refused", text: expect.stringContaining(problem) })
   })
 
-  test(promised("pass-over.A2", "is refused twice and ends the pass the third time"), () => {
-    expect(check({})).toMatchObject({ text: expect.stringMatching(/Call pass_over_return again .* 2 times more\.$/) })
-    expect(check({}, 1)).toMatchObject({ kind: "refused", text: expect.stringContaining("once more.") })
-    expect(check({}, 2)).toMatchObject({
-      kind: "failed",
-      error: { code: "E021", message: "The subagent's return was not valid 3 times" },
+  test.each([
+    ["is not valid", {}, ""],
+    ["names another agent", { ...MINIMAL, return_to: "alice" }, 'expected "build", received "alice"'],
+  ])(promised(["pass-over.A2", "pass-over.A9"], "that %s fails the pass the third time"), (_what, args, problem) => {
+    expect(check(args)).toMatchObject({
+      text: expect.stringMatching(/Call pass_over_return again .* 2 times more\.$/),
     })
-    expect(check(MINIMAL, 2).kind).toBe("accepted")
-  })
-
-  test(promised("pass-over.A9", "that names another agent is refused twice, then an error; not its originator"), () => {
-    const foreign = { ...MINIMAL, return_to: "alice" }
+    expect(check(args, 1)).toMatchObject({ kind: "refused", text: expect.stringContaining("once more.") })
     for (const refusals of [0, 1])
-      expect(check(foreign, refusals)).toMatchObject({
-        text: expect.stringContaining('expected "build", received "alice"'),
-      })
-    expect(check(foreign, 2)).toMatchObject({ kind: "failed", error: { code: "E021" } })
-    expect(check({ ...MINIMAL, return_to: "build" }).kind).toBe("accepted")
+      expect(check(args, refusals)).toMatchObject({ text: expect.stringContaining(problem) })
+    const error = { code: "E021", message: "The subagent's return was not valid 3 times" }
+    expect(check(args, 2)).toMatchObject({ kind: "failed", error })
+    for (const good of [MINIMAL, { ...MINIMAL, return_to: "build" }]) expect(check(good, 2).kind).toBe("accepted")
   })
 
   test(promised("pass-over.A2", "names five problems and counts the rest"), () => {
@@ -244,11 +239,8 @@ describe("a return", () => {
 test.each([
   [true, "alone in its step", []],
   [false, "beside another tool", ["call_a"]],
-])(
-  promised("pass-over.B1", "a child that returned has ended its pass: %s when it did %s"),
-  async (expected, _how, calls) => {
-    const pass = activePass({ callsOfStep: new Set(calls) })
-    expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
-    expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe(expected ? "done" : "late")
-  },
-)
+])(promised("pass-over.B1", "a returned child has ended its pass: %s when %s"), async (expected, _how, calls) => {
+  const pass = activePass({ callsOfStep: new Set(calls) })
+  expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
+  expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe(expected ? "done" : "late")
+})
