@@ -145,6 +145,10 @@ describe("the look at a path before a tool runs", () => {
     "to-nothing.ts",
     "to-link.ts",
   ]
+  /** Of the tools in it OpenCode 1.2.15 asks no plugin. */
+  const batch = (filePath: string) => ({
+    tool_calls: [{ tool: "read" }, { tool: "write", parameters: { filePath, content: "" } }],
+  })
   test.each(["", "packages/app"])(promised("guard.A1", "refuses every name of a file of Baton's (%j)"), (place) => {
     const { project, guard, link } = open("allow", place)
     link(".opencode/baton", "to-baton")
@@ -154,6 +158,7 @@ describe("the look at a path before a tool runs", () => {
     for (const name of [...NAMES, join(project, ".opencode/pass-over-logs/1.jsonl")]) {
       expect(guard.refusal("write", { filePath: name }), name).toContain("Baton's own files")
       expect(guard.refusal("edit", { filePath: name }), name).toBeDefined()
+      expect(guard.refusal("batch", batch(name)), name).toContain("Baton's own files")
       const patchText = `*** Begin Patch\n*** Add File: src/a.ts\n+a\n*** Update File: ${name}\n@@\n-a\n+b\n*** End Patch`
       expect(guard.refusal("apply_patch", { patchText }), name).toBeDefined()
     }
@@ -162,6 +167,8 @@ describe("the look at a path before a tool runs", () => {
       const patchText = `*** Begin Patch\n*** ${header}.opencode/plugins/x.ts \n+a\n*** End Patch`
       expect(guard.refusal("apply_patch", { patchText }), JSON.stringify(header)).toBeDefined()
     }
+    for (const name of FREE) expect(guard.refusal("batch", batch(name)), name).toBeUndefined()
+    expect(guard.refusal("batch", { tool_calls: "all" })).toBeUndefined()
     for (const name of [...FREE, ".opencode/baton.json", "prompts/worker.md"])
       expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
   })
@@ -190,18 +197,6 @@ describe("the look at a path before a tool runs", () => {
     const { guard } = open()
     for (const name of ["state.key", "allowed/0123"])
       expect(guard.refusal("write", { filePath: join(accountFolder(), name) }), name).toContain("Baton's own files")
-  })
-
-  // Of the tools in it OpenCode 1.2.15 asks no plugin.
-  test(promised("guard.A1", "refuses a batch with such a file"), () => {
-    const { guard, link } = open()
-    link(".opencode/baton", "to-baton")
-    const batch = (filePath: string) => ({
-      tool_calls: [{ tool: "read" }, { tool: "write", parameters: { filePath, content: "" } }],
-    })
-    expect(guard.refusal("batch", batch("to-baton/host/guard.ts"))).toContain("Baton's own files")
-    expect(guard.refusal("batch", batch("src/a.ts"))).toBeUndefined()
-    expect(guard.refusal("batch", { tool_calls: "all" })).toBeUndefined()
   })
 
   test(promised("guard.A2", "refuses another name of a file that OpenCode would ask for"), () => {
