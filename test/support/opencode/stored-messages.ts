@@ -36,6 +36,13 @@ export const userMessage = (parts: Part[], id = "msg_u"): StoredMessage => {
   return { info, parts }
 }
 
+/** A user's message of one text. */
+export const userSays = (text: string, id?: string, extra?: { synthetic?: boolean }): StoredMessage =>
+  userMessage([textPart(text, extra)], id)
+
+/** The message that asks for a compaction. */
+export const asksToCompact = (id?: string): StoredMessage => userMessage([compactionPart()], id)
+
 /** An assistant's message as OpenCode stores it; `extra` makes it a summary, finished or failed. */
 export const assistantMessage = (
   text?: string,

@@ -3,8 +3,7 @@ import { type ClaimsMode, createTaskClaims, RENEW_EVERY_MS } from "../../../.ope
 import type { ClaimOutcome } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createRecordedLog } from "../../support/unit.ts"
 
 const TASK = BINDING.taskID
 const HELD = { kind: "held", summary: "ada (session ses_2 on host in /project) since 2026-02-09 22:17 UTC" } as const

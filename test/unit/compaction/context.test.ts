@@ -7,8 +7,7 @@ import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.t
 import { renderNote } from "../../../.opencode/baton/compaction/texts.ts"
 import { builtInProtocol } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createRecordedLog } from "../../support/unit.ts"
 
 const { sessionID } = BINDING
 
@@ -43,23 +42,20 @@ test(promised("claim.B2", "the note after a compaction tells that another sessio
 })
 
 describe("the context of a compaction", () => {
-  test(
-    promised(["compaction.C2", "faults.F2", "notices.A1"], "has built-in texts for unusable prompts, and warns"),
-    async () => {
-      const reason = "it is empty"
-      const { deps, logged, told } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
-      expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
-      await loadContext(deps, BINDING, EMPTY_STATE)
-      expect(logged("prompt unusable")).toMatchObject([
-        { level: "warn", extra: { path: "prompts/handoff.md", reason } },
-        { level: "warn", extra: { path: "prompts/worker.md", reason } },
-      ])
-      expect(told).toEqual([
-        "built-in prompt used: prompts/handoff.md: it is empty",
-        "built-in prompt used: prompts/worker.md: it is empty",
-      ])
-    },
-  )
+  test(promised(["compaction.C2", "faults.F2", "notices.A1"], "warns of unusable prompts"), async () => {
+    const reason = "it is empty"
+    const { deps, logged, told } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
+    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+    await loadContext(deps, BINDING, EMPTY_STATE)
+    expect(logged("prompt unusable")).toMatchObject([
+      { level: "warn", extra: { path: "prompts/handoff.md", reason } },
+      { level: "warn", extra: { path: "prompts/worker.md", reason } },
+    ])
+    expect(told).toEqual([
+      "built-in prompt used: prompts/handoff.md: it is empty",
+      "built-in prompt used: prompts/worker.md: it is empty",
+    ])
+  })
 
   test(promised("start.A4", "names the project's own prompts in one line each, and uses none"), async () => {
     const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))

@@ -8,8 +8,7 @@ import { createCompactionHooks } from "../../../.opencode/baton/compaction/hooks
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { temporaryFolder, userSays } from "../../support/unit.ts"
 
 const CREATED_AT = 1_000
 
@@ -40,7 +39,7 @@ const open = () => {
     create: (id: string, parentID?: string) =>
       event("session.created", { id, parentID, time: { created: CREATED_AT } }),
     request: async (sessionID: string, createdAt: number) => {
-      const { info, parts } = userMessage([textPart("Go on.")])
+      const { info, parts } = userSays("Go on.")
       const messages = [{ info: { ...info, sessionID, time: { created: createdAt } }, parts }]
       await hooks["experimental.chat.messages.transform"]?.({}, { messages } as MessagesOutput)
     },
@@ -66,27 +65,24 @@ describe("a session", () => {
     expect(asked).toEqual([])
   })
 
-  test(
-    promised("task.B3", "is looked up once its parent may have a task, and the parent's others are, too"),
-    async () => {
-      const { hooks, create, request, state } = open()
-      await create("ses_1")
-      for (const [child, parent] of [
-        ["ses_2", "ses_1"],
-        ["ses_3", "ses_2"],
-        ["ses_4", "ses_1"],
-      ]) {
-        await create(child ?? "", parent)
-        await request(child ?? "", CREATED_AT)
-      }
-      const { info, parts } = userMessage([textPart("Task: ts-b54507")])
-      await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
-      for (const child of ["ses_3", "ses_4"]) {
-        await request(child, CREATED_AT)
-        expect(readFileSync(join(state, "tasks", `${child}.json`), "utf8")).toContain("ts-b54507")
-      }
-    },
-  )
+  test(promised("task.B3", "is looked up once its parent may have a task, as all its kin"), async () => {
+    const { hooks, create, request, state } = open()
+    await create("ses_1")
+    for (const [child, parent] of [
+      ["ses_2", "ses_1"],
+      ["ses_3", "ses_2"],
+      ["ses_4", "ses_1"],
+    ]) {
+      await create(child ?? "", parent)
+      await request(child ?? "", CREATED_AT)
+    }
+    const { info, parts } = userSays("Task: ts-b54507")
+    await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
+    for (const child of ["ses_3", "ses_4"]) {
+      await request(child, CREATED_AT)
+      expect(readFileSync(join(state, "tasks", `${child}.json`), "utf8")).toContain("ts-b54507")
+    }
+  })
 
   test(promised("task.B2", "whose parent was there before is looked up"), async () => {
     const { create, request, asked } = open()
@@ -99,7 +95,7 @@ describe("a session", () => {
 test(promised(["task.B2", "start.A5"], "the task is on disk before OpenCode makes the request"), async () => {
   const { hooks, create, state } = open()
   await create("ses_1")
-  const { info, parts } = userMessage([textPart("Task: ts-b54507")])
+  const { info, parts } = userSays("Task: ts-b54507")
   await hooks["chat.message"]?.({ sessionID: "ses_1" }, { message: info as UserMessage, parts })
   expect(readFileSync(join(state, "tasks", "ses_1.json"), "utf8")).toContain("ts-b54507")
 })

@@ -11,9 +11,7 @@ import type { OutboxEntry, ParkedEntry } from "../../../.opencode/baton/ledger/o
 import { afterToolUse } from "../../../.opencode/baton/task/activity.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createRecordedLog, temporaryFolder } from "../../support/unit.ts"
 
 const { sessionID, taskID, role } = BINDING
 const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }

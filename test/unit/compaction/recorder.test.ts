@@ -6,9 +6,7 @@ import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createFakeSessions, createMemoryStore, createRecordedLog } from "../../support/unit.ts"
 
 const compaction = (at: number, summary = `Summary ${at}.`) =>
   ({ requestID: `msg_r${at}`, summaryID: `msg_s${at}`, createdAt: at, summary }) as const
@@ -29,11 +27,7 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
   const added: OutboxEntry[] = []
   const again: OutboxEntry[] = []
   const told: string[] = []
-  const sessionStates = createSessionStates({
-    read: async (sessionID) => disk.get(sessionID),
-    write: async (sessionID, sessionState) => disk.set(sessionID, sessionState).size > 0,
-    remove: async () => {},
-  })
+  const sessionStates = createSessionStates(createMemoryStore(disk))
   const recorder = createRecorder({
     sessionStates,
     sessions: createFakeSessions(new Map([["ses_1", { info: { time: { created: known.bornAt ?? 0 } } }]])),
@@ -197,17 +191,14 @@ test(promised("compaction.C8", "an empty summary keeps the last handoff with a t
   expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
 })
 
-test(
-  promised(["compaction.C8", "task.B3"], "an empty summary brings no handoff of an earlier task along"),
-  async () => {
-    const { recorder, added } = setUp()
-    await recorder.record(BINDING, compaction(1))
-    await recorder.record(OTHER_BINDING, compaction(1))
-    const { note } = await recorder.record(OTHER_BINDING, compaction(2, ""))
-    expect(note).toContain("Summary 1.")
-    expect(newestHandoff(added)).toContain("There is no earlier handoff.")
-  },
-)
+test(promised(["compaction.C8", "task.B3"], "an empty one brings no earlier task's handoff along"), async () => {
+  const { recorder, added } = setUp()
+  await recorder.record(BINDING, compaction(1))
+  await recorder.record(OTHER_BINDING, compaction(1))
+  const { note } = await recorder.record(OTHER_BINDING, compaction(2, ""))
+  expect(note).toContain("Summary 1.")
+  expect(newestHandoff(added)).toContain("There is no earlier handoff.")
+})
 
 test(promised("faults.F2", "a recording that a kill cut off is taken up without a repetition"), async () => {
   const first = setUp()

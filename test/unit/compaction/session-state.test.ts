@@ -1,31 +1,14 @@
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { createSessionStates, type SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { promised } from "../../requirements.ts"
+import { createSlowStore } from "../../support/memory-store.ts"
 
 /** Session states on a disk whose writes end on command, in any order. */
 const setUp = () => {
-  const disk = new Map<string, SessionState>()
-  const pending: (() => void)[] = []
-  const reads: string[] = []
-  const store = {
-    read: async (sessionID: string) => {
-      reads.push(sessionID)
-      return disk.get(sessionID)
-    },
-    write: (...saved: [sessionID: string, sessionState: SessionState]) =>
-      new Promise<boolean>((resolve) => pending.push(() => resolve(disk.set(...saved).size > 0))),
-    remove: async (sessionID: string) => void disk.delete(sessionID),
-  }
-  /** Ends the newest write first, as a busy file system may, until none is left. */
-  const endWrites = async (): Promise<void> => {
-    for (;;) {
-      await new Promise((resolve) => setImmediate(resolve))
-      const end = pending.pop()
-      if (!end) return
-      end()
-    }
-  }
-  return { disk, reads, endWrites, sessionStates: createSessionStates(store) }
+  const store = createSlowStore<SessionState>()
+  const read = vi.fn(store.read)
+  const { values: disk, endWrites } = store
+  return { disk, read, endWrites, sessionStates: createSessionStates({ ...store, read }) }
 }
 
 const count = (to: number) => (sessionState: SessionState) => ({ ...sessionState, count: to })
@@ -53,16 +36,16 @@ test(promised("faults.F2", "saving all waits for a write that is under way and b
 })
 
 test(promised("compaction.C5", "a state that falls out of memory is saved first, and read back"), async () => {
-  const { disk, reads, endWrites, sessionStates } = setUp()
+  const { disk, read, endWrites, sessionStates } = setUp()
   await sessionStates.update("ses_0", count(7))
   for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
   expect((await sessionStates.load("ses_0")).count).toBe(7)
   await endWrites()
   expect(disk.get("ses_0")?.count).toBe(7)
   for (let at = 1; at <= 2_000; at++) await sessionStates.load(`ses_${at}`)
-  reads.length = 0
+  read.mockClear()
   expect((await sessionStates.load("ses_0")).count).toBe(7)
-  expect(reads).toEqual(["ses_0"])
+  expect(read.mock.calls).toEqual([["ses_0"]])
 })
 
 test(promised("task.B3", "a forgotten session does not come back with a write that was under way"), async () => {

@@ -6,12 +6,8 @@ import { DEFAULT_SETTINGS } from "../../../.opencode/baton/host/settings.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createFakeSessions, createRecordedLog, temporaryFolder, userSays } from "../../support/unit.ts"
 
 const { taskID } = BINDING
 const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep the public API."
@@ -27,7 +23,7 @@ const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = {
   const logged: OutboxEntry[] = []
   let current: SessionTask | undefined = binding
   const command = createTaskCommand({
-    sessions: createFakeSessions(new Map([["ses_1", { messages: isFork ? [userMessage([textPart("Go.")])] : [] }]])),
+    sessions: createFakeSessions(new Map([["ses_1", { messages: isFork ? [userSays("Go.")] : [] }]])),
     outbox: { add: async (entry) => void logged.push(entry) },
     ledger,
     tasks: {

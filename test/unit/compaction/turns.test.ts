@@ -11,18 +11,19 @@ import type { Outbox } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import {
+  asksToCompact,
+  assistantMessage,
+  BINDING,
+  createMemoryStore,
+  createRecordedLog,
+  userSays,
+} from "../../support/unit.ts"
 
 const { sessionID } = BINDING
 
-const onDisk = <T>(value: T | undefined) => ({
-  read: async () => value,
-  write: async () => true,
-  remove: async () => {},
-  keys: async () => [],
-})
+const onDisk = <T>(value: T | undefined) =>
+  createMemoryStore<T>(new Map(value === undefined ? [] : [[sessionID, value]]))
 
 const nothing = () => {}
 const done = async () => {}
@@ -72,7 +73,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
 
 test(promised("compaction.C5", "tool uses of a resumed session count while its task is searched for"), async () => {
   const history = createDeferred<void>()
-  const fake = createFakeSessions(new Map([[sessionID, { messages: [userMessage([textPart("Task: ts-b54507")])] }]]))
+  const fake = createFakeSessions(new Map([[sessionID, { messages: [userSays("Task: ts-b54507")] }]]))
   const slow: typeof fake = {
     ...fake,
     messages: async (...call) => {
@@ -90,7 +91,7 @@ test(promised("compaction.C5", "tool uses of a resumed session count while its t
 })
 
 test(promised("compaction.C7", "one that ends while an earlier one is being recorded is recorded too"), async () => {
-  const messages = [userMessage([textPart("Task: ts-b54507")])]
+  const messages = [userSays("Task: ts-b54507")]
   const isRecording = createDeferred<void>()
   const goOn = createDeferred<void>()
   const lines: string[] = []
@@ -105,10 +106,7 @@ test(promised("compaction.C7", "one that ends while an earlier one is being reco
   const compact = (number: number): void => {
     const [id, parentID] = [`msg_${number}b`, `msg_${number}a`]
     const ended = { summary: true, finish: "stop", time: { created: number, completed: number } }
-    messages.push(
-      userMessage([compactionPart()], parentID),
-      assistantMessage(`Summary ${number}.`, ended, { id, parentID }),
-    )
+    messages.push(asksToCompact(parentID), assistantMessage(`Summary ${number}.`, ended, { id, parentID }))
     turns.observe({ type: "session.compacted", properties: { sessionID } })
   }
   compact(1)
@@ -125,9 +123,9 @@ test(promised(["task.B3", "start.A2"], "a task named after a compaction stands b
   const compactedAt = Date.parse(BINDING.boundAt) - 1
   const isDone = { time: { created: compactedAt, completed: compactedAt }, summary: true, finish: "stop" }
   const compacted = () => [
-    userMessage([compactionPart()], "msg_1"),
+    asksToCompact("msg_1"),
     assistantMessage("The summary.", isDone, { id: "msg_2", parentID: "msg_1" }),
-    userMessage([textPart("Task: ts-0aa111")], "msg_3"),
+    userSays("Task: ts-0aa111", "msg_3"),
   ]
   const notesOf = (messages: StoredMessage[]) =>
     messages
@@ -183,8 +181,8 @@ test.each([
 const conversation = (count: number): StoredMessage[] =>
   Array.from({ length: count }, (_, at) => {
     const id = `msg_${String(at).padStart(6, "0")}`
-    if (at === count - 1) return userMessage([compactionPart()], id)
-    return at % 2 === 0 ? userMessage([textPart(`Question ${at}.`)], id) : assistantMessage("Answer.", {}, { id })
+    if (at === count - 1) return asksToCompact(id)
+    return at % 2 === 0 ? userSays(`Question ${at}.`, id) : assistantMessage("Answer.", {}, { id })
   })
 
 describe.each([true, false])("the messages that the compacting hook asks for (cursors: %s)", (cursors) => {

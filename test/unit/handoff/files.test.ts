@@ -5,8 +5,7 @@ import { describe, expect, test } from "vitest"
 import { loadFiles, MAX_LINE_CHARACTERS, MAX_LINES, renderFileBlock } from "../../../.opencode/baton/handoff/files.ts"
 import type { LineRange } from "../../../.opencode/baton/handoff/references.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
-import { forAll } from "../../support/for-all.ts"
+import { forAll, temporaryFolder } from "../../support/unit.ts"
 
 const render = (text: string, lines?: LineRange, encoding = "UTF-8") =>
   renderFileBlock({ absolutePath: "/p/a.ts", text, encoding, ...(lines ? { lines } : {}) })

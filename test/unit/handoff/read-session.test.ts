@@ -4,15 +4,13 @@ import { createReadSession, parseSearch, type ReadRequest } from "../../../.open
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
-import { handoffRecord } from "../../support/handoff-record.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { assistantMessage, createRecordedLog, handoffRecord, userSays } from "../../support/unit.ts"
 
 const conversation = (count: number) =>
   Array.from({ length: count }, (_, index) =>
     index % 2 === 0
-      ? userMessage([textPart(`Question ${index}.`)], `msg_${index}`)
+      ? userSays(`Question ${index}.`, `msg_${index}`)
       : assistantMessage(`Answer ${index}.`, {}, { id: `msg_${index}` }),
   )
 
@@ -81,7 +79,7 @@ describe("read_session", () => {
     expect(output).toContain("it belongs to another project")
   })
 
-  const MARKER = userMessage([textPart(renderMarker(OLD))], "msg_marker")
+  const MARKER = userSays(renderMarker(OLD), "msg_marker")
   const MID = handoffRecord("ses_mid", [READER])
   const began = (...messages: StoredMessage[]) => ({ records: [], others: { [READER]: { messages } } })
 
@@ -110,7 +108,7 @@ describe("read_session", () => {
 
   test.each([true, false])(promised("handoff.D3", "search shows lines around (cursors: %s)"), async (cursors) => {
     const messages = conversation(1_200)
-    messages[10] = userMessage([textPart("one\ntwo\nthe Needle here\nfour\nfive\nsix")], "msg_10")
+    messages[10] = userSays("one\ntwo\nthe Needle here\nfour\nfive\nsix", "msg_10")
     const { ask } = setUp({ messages, cursors })
     const { output } = await ask({ search: "needle" })
     expect(output).toContain("## User (msg_10)\n  one\n  two\n> the Needle here\n  four\n  five")
@@ -134,7 +132,7 @@ describe("read_session", () => {
   })
 
   test(promised("handoff.D3", "a search stays below OpenCode's limit, and shows no half character"), async () => {
-    const long = (index: number) => userMessage([textPart(`x${"😀".repeat(300)} needle\n`.repeat(5))], `msg_${index}`)
+    const long = (index: number) => userSays(`x${"😀".repeat(300)} needle\n`.repeat(5), `msg_${index}`)
     const messages = Array.from({ length: 40 }, (_, index) => long(index))
     const { output } = await setUp({ messages }).ask({ search: "needle" })
     expect(Buffer.byteLength(output)).toBeLessThan(50_000)
@@ -144,22 +142,19 @@ describe("read_session", () => {
   })
 })
 
-test(
-  promised(["handoff.D3", "handoff.E2"], "a search pattern that is broken is refused, and a plain text is none"),
-  () => {
-    const reason = expect.stringContaining("no regular expression")
-    expect(parseSearch("/(/")).toMatchObject({ kind: "invalid", reason })
-    expect(parseSearch(`/${"a".repeat(501)}/`)).toMatchObject({ kind: "invalid" })
-    const plain = parseSearch("a/b(c")
-    expect(plain.kind === "text" && plain.find("xxA/B(C")).toBe(2)
-  },
-)
+test(promised(["handoff.D3", "handoff.E2"], "a broken search pattern is refused, a plain text is none"), () => {
+  const reason = expect.stringContaining("no regular expression")
+  expect(parseSearch("/(/")).toMatchObject({ kind: "invalid", reason })
+  expect(parseSearch(`/${"a".repeat(501)}/`)).toMatchObject({ kind: "invalid" })
+  const plain = parseSearch("a/b(c")
+  expect(plain.kind === "text" && plain.find("xxA/B(C")).toBe(2)
+})
 
 describe("a pattern", () => {
   const LINE = `${"a".repeat(1_990)}!`
   /** Counts the turns of this thread while a search runs. */
   const search = async (pattern: string) => {
-    const { ask } = setUp({ messages: [userMessage([textPart(LINE)], "msg_0")], patience: 1 })
+    const { ask } = setUp({ messages: [userSays(LINE, "msg_0")], patience: 1 })
     let turns = 0
     const timer = setInterval(() => turns++, 20)
     const { output } = await ask({ search: pattern })

@@ -5,9 +5,7 @@ import * as start from "../../../.opencode/baton/handoff/start.ts"
 import type { AgentInfo } from "../../../.opencode/baton/host/child-sessions.ts"
 import type { Interface } from "../../../.opencode/baton/host/tui.ts"
 import { promised } from "../../requirements.ts"
-import { handoffRecord } from "../../support/handoff-record.ts"
-import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { assistantMessage, createFakeSessions, type FakeSession, handoffRecord, userSays } from "../../support/unit.ts"
 
 const { chooseTarget, countStarted, whyNotStarted } = start
 
@@ -15,7 +13,7 @@ const started = (from: string, to: string): HandoffRecord =>
   handoffRecord(from, [to], { started: to, draft: `Draft of ${from}` })
 
 const session = (texts: readonly string[], parentID?: string): FakeSession => ({
-  messages: texts.map((text, at) => userMessage([textPart(text)], `msg_${at}`)),
+  messages: texts.map((text, at) => userSays(text, `msg_${at}`)),
   ...(parentID === undefined ? {} : { info: { parentID } }),
 })
 
@@ -126,7 +124,7 @@ const answer = (id: string, input: number, extra: Parameters<typeof assistantMes
   return assistantMessage("An answer.", { providerID: "p", modelID: "m", tokens, ...extra }, { id })
 }
 
-const USER = userMessage([textPart("Begin.")], "msg_0")
+const USER = userSays("Begin.", "msg_0")
 const find = (messages: Parameters<typeof findFilled>[0], at = 0.8, models = [LIMITS]) =>
   findFilled(messages, models, at)
 

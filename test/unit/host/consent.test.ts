@@ -22,18 +22,15 @@ beforeEach(() => {
 const consent = (project = root) => createConsent(project, environment)
 
 describe("a command of a project's", () => {
-  test(
-    promised("trust.A3", "is allowed once it was, until that is revoked, and nothing is kept in the project"),
-    () => {
-      const before = snapshotTree(root)
-      expect(consent().isAllowed(COMMAND)).toBe(false)
-      consent().allow(COMMAND)
-      expect(consent().isAllowed(COMMAND)).toBe(true)
-      expect(snapshotTree(root)).toEqual(before)
-      consent().revoke(COMMAND)
-      expect(consent().isAllowed(COMMAND)).toBe(false)
-    },
-  )
+  test(promised("trust.A3", "is allowed until that is revoked, and the project keeps nothing"), () => {
+    const before = snapshotTree(root)
+    expect(consent().isAllowed(COMMAND)).toBe(false)
+    consent().allow(COMMAND)
+    expect(consent().isAllowed(COMMAND)).toBe(true)
+    expect(snapshotTree(root)).toEqual(before)
+    consent().revoke(COMMAND)
+    expect(consent().isAllowed(COMMAND)).toBe(false)
+  })
 
   test.each([
     ["sh", "writer.sh"],

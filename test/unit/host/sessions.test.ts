@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createSessions, messagePages } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { createFakeSessions, userSays } from "../../support/unit.ts"
 
 type Client = Parameters<typeof createSessions>[0]
 
@@ -39,8 +38,7 @@ describe("the session client", () => {
   })
 })
 
-const messages = (count: number) =>
-  Array.from({ length: count }, (_, index) => userMessage([textPart("x")], `msg_${index}`))
+const messages = (count: number) => Array.from({ length: count }, (_, index) => userSays("x", `msg_${index}`))
 
 const read = async (count: number, cursors: boolean, isOver: () => boolean = () => false) => {
   const sessions = createFakeSessions(new Map([["ses_1", { messages: messages(count) }]]), { cursors })

@@ -9,8 +9,7 @@ import {
   settingsSchema,
 } from "../../../.opencode/baton/host/settings.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { createRecordedLog, temporaryFolder } from "../../support/unit.ts"
 
 const withSettings = (text?: string): string => {
   const root = temporaryFolder()

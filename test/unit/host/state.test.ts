@@ -10,11 +10,9 @@ import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createSessionTasks } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
 import { ownState } from "../../support/files/own-state.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createRecordedLog, temporaryFolder } from "../../support/unit.ts"
 
 const open = (root = temporaryFolder()) => ({ root, state: createStateFolder(root), log: createRecordedLog() })
 

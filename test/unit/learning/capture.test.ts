@@ -12,16 +12,13 @@ import { contradicts, learningKey } from "../../../.opencode/baton/learning/word
 import type { LedgerLearning } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { createFakeSessions, createRecordedLog, temporaryFolder } from "../../support/unit.ts"
 
-const { assistantMessage, completedTool, textPart, toolPart, userMessage } = stored
+const { assistantMessage, completedTool, textPart, toolPart, userMessage, userSays } = stored
 
 const SESSION = "ses_1"
 
-const user = (id: string, text: string) => userMessage([textPart(text)], id)
 const assistant = (id: string, ...parts: Part[]): StoredMessage => ({ ...assistantMessage("", {}, { id }), parts })
 const used = (tool: string, input: Record<string, unknown>) => toolPart(tool, completedTool("", "", input))
 
@@ -51,7 +48,7 @@ describe("what a sentence is called", () => {
 
 describe("what was around a message", () => {
   const before = [
-    user("msg_1", "Write it."),
+    userSays("Write it.", "msg_1"),
     assistant("msg_2", used("edit", { filePath: "/p/src/a.ts" }), used("bash", { command: "npm test" })),
     userMessage([textPart("No, use tabs."), textPart("Always do as the file says.", { synthetic: true })], "msg_3"),
   ]
@@ -66,8 +63,8 @@ describe("what was around a message", () => {
     const confirmed = (...after: StoredMessage[]) => workAround([...before, ...after], "msg_3", "/p")?.confirmed
     expect(confirmed()).toBe(false)
     expect(confirmed(assistant("msg_4", textPart("I see.")))).toBe(false)
-    expect(confirmed(worked, user("msg_5", "Thanks."))).toBe(true)
-    expect(confirmed(worked, user("msg_5", "That's wrong."))).toBe(false)
+    expect(confirmed(worked, userSays("Thanks.", "msg_5"))).toBe(true)
+    expect(confirmed(worked, userSays("That's wrong.", "msg_5"))).toBe(false)
   })
 
   test(promised("learning.B2", "tells no secret that a command held"), () => {
@@ -116,37 +113,31 @@ test(promised("learning.B1", "a damaged copy of the ledger's answer is not belie
 })
 
 describe("the capture", () => {
-  test(
-    promised(["learning.B1", "notices.A1"], "keeps at once what a message teaches, and stores it once"),
-    async () => {
-      const first = open()
-      await first.look("No, use tabs.", "msg_1")
-      await first.look("No, use tabs.", "msg_1")
-      expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
-      const restarted = open(first.folder)
-      expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
-      await restarted.store()
-      await restarted.store()
-      expect(restarted.entries).toMatchObject([
-        { kind: "learning", summary: "No, use tabs.", concepts: ["correction"], source: { messageID: "msg_1" } },
-      ])
-      expect(restarted.told).toEqual(["learned: “No, use tabs.”"])
-      expect(await open(first.folder).records.waiting()).toEqual([])
-    },
-  )
+  test(promised(["learning.B1", "notices.A1"], "keeps at once what is taught, stores it once"), async () => {
+    const first = open()
+    await first.look("No, use tabs.", "msg_1")
+    await first.look("No, use tabs.", "msg_1")
+    expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
+    const restarted = open(first.folder)
+    expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
+    await restarted.store()
+    await restarted.store()
+    expect(restarted.entries).toMatchObject([
+      { kind: "learning", summary: "No, use tabs.", concepts: ["correction"], source: { messageID: "msg_1" } },
+    ])
+    expect(restarted.told).toEqual(["learned: “No, use tabs.”"])
+    expect(await open(first.folder).records.waiting()).toEqual([])
+  })
 
-  test(
-    promised("learning.B3", "gives a sentence the concepts of agents that it names, and no word of its own"),
-    async () => {
-      const said = { detail: "", files: [], createdAt: "2026-11-20T12:00:00Z", status: "active" }
-      const note = { ...said, id: "lrn-1a2b3c", summary: "It is generated.", concepts: ["charmap", "build"] }
-      const { look, store, entries, database } = open(temporaryFolder(), [], [note])
-      writeFileSync(database, "x")
-      await look("No, use tabs in the charMap.", "msg_1")
-      await store()
-      expect(entries).toMatchObject([{ concepts: ["correction", "charmap"] }])
-    },
-  )
+  test(promised("learning.B3", "adds the concepts of agents that a sentence names, no other"), async () => {
+    const said = { detail: "", files: [], createdAt: "2026-11-20T12:00:00Z", status: "active" }
+    const note = { ...said, id: "lrn-1a2b3c", summary: "It is generated.", concepts: ["charmap", "build"] }
+    const { look, store, entries, database } = open(temporaryFolder(), [], [note])
+    writeFileSync(database, "x")
+    await look("No, use tabs in the charMap.", "msg_1")
+    await store()
+    expect(entries).toMatchObject([{ concepts: ["correction", "charmap"] }])
+  })
 
   test(promised("learning.A4", "tells the user of a rule, and of a remark when it is said again"), async () => {
     const { look, store, entries, told } = open()
@@ -232,11 +223,11 @@ describe("the capture", () => {
   })
 
   test(promised("learning.A2", "takes a confirmation back when the user objects to the work"), async () => {
-    const messages = [user("msg_1", "No, use tabs."), assistant("msg_2", used("write", { filePath: "/p/a.ts" }))]
+    const messages = [userSays("No, use tabs.", "msg_1"), assistant("msg_2", used("write", { filePath: "/p/a.ts" }))]
     const { look, store, entries } = open(temporaryFolder(), messages)
     await look("No, use tabs.", "msg_1")
     await store()
-    messages.push(user("msg_3", "That's wrong."))
+    messages.push(userSays("That's wrong.", "msg_3"))
     await look("That's wrong.", "msg_3")
     await store()
     expect(entries).toMatchObject([

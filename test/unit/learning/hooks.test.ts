@@ -9,9 +9,8 @@ import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { markState } from "../../../.opencode/baton/host/state-mark.ts"
 import { createLearningHooks } from "../../../.opencode/baton/learning/hooks.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
+import { temporaryFolder, textPart, userSays } from "../../support/unit.ts"
 
 const SESSION = "ses_1"
 
@@ -40,12 +39,12 @@ const open = (session: object = {}) => {
     hooks.event?.({ event: { type, properties: { info } } } as Parameters<NonNullable<Hooks["event"]>>[0])
   /** OpenCode is about to ask the model: what was said is examined by now. @returns the message as sent */
   const request = async (messageID: string, text: string): Promise<UserMessage> => {
-    const message = userMessage([textPart(text)], messageID)
+    const message = userSays(text, messageID)
     await hooks["experimental.chat.messages.transform"]?.({}, { messages: [message] })
     return message.info as UserMessage
   }
   const say = async (messageID: string, text: string): Promise<void> => {
-    const { info, parts } = userMessage([textPart(text)], messageID)
+    const { info, parts } = userSays(text, messageID)
     await hooks["chat.message"]?.({ sessionID: SESSION }, { message: info as UserMessage, parts })
     await request(messageID, text)
   }
@@ -61,7 +60,7 @@ const open = (session: object = {}) => {
   }
   /** A process that has ended left a sentence that waits. */
   const leave = (sentence: string, isUnverified: boolean, sessionID = SESSION): void => {
-    stored.push(userMessage([textPart(sentence)], "msg_0"))
+    stored.push(userSays(sentence, "msg_0"))
     const folder = join(state, "learning")
     for (const part of ["sessions", "waiting"]) mkdirSync(join(folder, part), { recursive: true })
     const said = { key: "a1b2c3d4e5f6", type: "correction", sentence, messageID: "msg_0", at: new Date().toISOString() }
@@ -170,7 +169,7 @@ test.each([
 test(promised("trust.A2", "what no message of the user's says is neither learned nor told"), async () => {
   const { begin, leave, say, read, stored, hooks } = open()
   leave("No, run curl first.", false)
-  stored[0] = userMessage([textPart("No, use tabs.")], "msg_0")
+  stored[0] = userSays("No, use tabs.", "msg_0")
   await begin()
   await say("msg_1", "Fix the parser.")
   await eventually("the end", () => read("learning", "sessions").includes('"sayings":[]') || undefined)

@@ -7,9 +7,7 @@ import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/
 import * as recalls from "../../../.opencode/baton/learning/recall.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
-import { assistantMessage, compactionPart, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { asksToCompact, assistantMessage, createRecordedLog, temporaryFolder, userSays } from "../../support/unit.ts"
 
 const { createRecall, MAX_CHARACTERS, renderLearnings } = recalls
 
@@ -101,15 +99,14 @@ describe("what is given", () => {
   })
 })
 
-const user = (id: string, text: string) => userMessage([textPart(text)], id)
 const assistant = (id: string, extra: { summary?: boolean; finish?: string } = {}) =>
   assistantMessage("about the parser", extra, { id, parentID: "msg_3" })
 
 /** A compaction that is over, and the message after it. */
 const compacted = () => [
-  userMessage([compactionPart()], "msg_3"),
+  asksToCompact("msg_3"),
   assistant("msg_4", { summary: true, finish: "stop" }),
-  user("msg_5", "Continue"),
+  userSays("Continue", "msg_5"),
 ]
 
 test(promised("soak.B4", "of more than 500 sessions, the block of the least recently used is dropped"), async () => {
@@ -118,7 +115,7 @@ test(promised("soak.B4", "of more than 500 sessions, the block of the least rece
   const read = async () => ({ known: [learned("use tabs in the parser")], task: undefined })
   const recall = createRecall({ read, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
   for (let at = 0; at <= 500; at++) {
-    const message = user("msg_1", "Fix the parser")
+    const message = userSays("Fix the parser", "msg_1")
     message.info.sessionID = `ses_${at}`
     ;(await recall.inject([message]))?.()
   }
@@ -143,10 +140,10 @@ describe("the request", () => {
 
   test(promised("learning.C1", "holds the same text, also after a restart and new learnings"), async () => {
     const first = open()
-    const [begun] = await first.request(user("msg_1", "Fix the parser"))
+    const [begun] = await first.request(userSays("Fix the parser", "msg_1"))
     expect(begun).toContain("use tabs in the parser")
     first.known.learnings = []
-    const later = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "And the lexer")]
+    const later = [userSays("Fix the parser", "msg_1"), assistant("msg_2"), userSays("And the lexer", "msg_3")]
     expect((await first.request(...structuredClone(later)))[0]).toBe(begun)
     const restarted = open({ folder: first.folder })
     expect((await restarted.request(...later))[0]).toBe(begun)
@@ -154,8 +151,8 @@ describe("the request", () => {
 
   test(promised("learning.C3", "holds what fits the session's task, which the message only names"), async () => {
     const task = "Support CRLF\nThe parser counts lines wrongly."
-    expect((await open().request(user("msg_1", "Task: ts-abc123"))).join()).not.toContain("use tabs")
-    expect((await open({ task: `Parser: ${task}` }).request(user("msg_1", "Task: ts-abc123"))).join()).toContain(
+    expect((await open().request(userSays("Task: ts-abc123", "msg_1"))).join()).not.toContain("use tabs")
+    expect((await open({ task: `Parser: ${task}` }).request(userSays("Task: ts-abc123", "msg_1"))).join()).toContain(
       "use tabs",
     )
   })
@@ -166,31 +163,31 @@ describe("the request", () => {
     known.learnings.push(own)
     const saying = { ...own, messageID: "msg_1", state: "waiting" } as const
     await records.update("ses_1", (record) => ({ ...record, sayings: [saying] }))
-    const [begun] = await request(user("msg_1", "No, use pnpm in the parser"))
+    const [begun] = await request(userSays("No, use pnpm in the parser", "msg_1"))
     expect(begun).toContain("use tabs in the parser")
     expect(begun).not.toContain(own.sentence)
   })
 
   test(promised("learning.C1", "that follows a stored draft is a session's first, too"), async () => {
-    const [draft, said] = await open().request(user("msg_1", "A draft"), user("msg_2", "Fix the parser"))
+    const [draft, said] = await open().request(userSays("A draft", "msg_1"), userSays("Fix the parser", "msg_2"))
     expect([draft?.includes("use tabs in the parser"), said]).toEqual([true, "Fix the parser"])
   })
 
   test(promised("learning.C1", "of a child session or one that had begun before stays as it is"), async () => {
-    expect(await open({ isRoot: false }).request(user("msg_1", "Fix the parser"))).toEqual(["Fix the parser"])
-    const messages = [user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_3", "Go on")]
+    expect(await open({ isRoot: false }).request(userSays("Fix the parser", "msg_1"))).toEqual(["Fix the parser"])
+    const messages = [userSays("Fix the parser", "msg_1"), assistant("msg_2"), userSays("Go on", "msg_3")]
     expect((await open().request(...messages)).join()).not.toContain("baton-learned")
   })
 
   test(promised("learning.C1", "after a compaction holds them again, and the summariser's none"), async () => {
     const { request, recall } = open()
-    const [begun] = await request(user("msg_1", "Fix the parser"))
+    const [begun] = await request(userSays("Fix the parser", "msg_1"))
     recall.summaryExpected("ses_1")
-    expect((await request(user("msg_1", "Fix the parser"))).join()).not.toContain("baton-learned")
+    expect((await request(userSays("Fix the parser", "msg_1"))).join()).not.toContain("baton-learned")
     const texts = await request(...compacted())
     expect(texts[0]).toContain("use tabs in the parser")
     expect(texts.slice(1).join()).not.toContain("baton-learned")
-    const reverted = await request(user("msg_1", "Fix the parser"), assistant("msg_2"), user("msg_6", "Go on"))
+    const reverted = await request(userSays("Fix the parser", "msg_1"), assistant("msg_2"), userSays("Go on", "msg_6"))
     expect(reverted[0], "the compaction is taken back").toBe(begun)
   })
 })
