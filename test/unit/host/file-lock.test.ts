@@ -59,15 +59,6 @@ describe("the lock", () => {
     }
   })
 
-  test("is not taken from a process that lives, or from another machine or container", async () => {
-    const { path, lock, leaveBehind } = setUp()
-    await leaveBehind({ pid: livingPid(), startedAt: startOfProcess(process.ppid) })
-    expect(await lock().tryAcquire()).toBeUndefined()
-    rmSync(path)
-    await leaveBehind({ pid: deadPid(), host: "elsewhere" })
-    expect(await lock().tryAcquire()).toBeUndefined()
-  })
-
   test(promised("pass-over.B7", "is not taken from a process that lives, however long it was silent"), async () => {
     const { lock, leaveBehind } = setUp()
     const own = await lock().tryAcquire()
@@ -85,32 +76,24 @@ describe("the lock", () => {
     await expect.poll(() => lock().tryAcquire()).toBeDefined()
   })
 
-  test("is taken at once when its pid belongs to another process by now", async () => {
-    const { lock, leaveBehind } = setUp()
-    await leaveBehind({ pid: livingPid(), startedAt: "1" })
-    expect(await lock().tryAcquire()).toBeDefined()
-  })
-
-  test("of version 0.1.0 is taken from a silent holder whose pid belongs to somebody else by now", async () => {
-    const { lock, leaveBehind } = setUp()
-    await leaveBehind({ pid: livingPid(), startedAt: "" })
-    expect(await lock(inSeconds(61)).tryAcquire()).toBeDefined()
-  })
-
-  test("of version 0.1.0 is taken from an earlier process that had the pid of this one", async () => {
+  const LIVING = { pid: livingPid(), startedAt: startOfProcess(process.ppid) }
+  const ELSEWHERE = { pid: deadPid(), host: "elsewhere" }
+  const now = () => 0
+  const inAYear = () => 365 * 86_400
+  const beforeThisProcess = () => -process.uptime() - 10
+  test.each([
+    { of: "a process that lives", left: LIVING, isTaken: false },
+    { of: "another machine or container", left: ELSEWHERE, isTaken: false },
+    { of: "another machine whose clock was set back", left: ELSEWHERE, writtenIn: inAYear, isTaken: true },
+    { of: "an earlier process with a pid that lives", left: { ...LIVING, startedAt: "1" }, isTaken: true },
+    { of: "0.1.0, silent, its pid another's", left: { ...LIVING, startedAt: "" }, after: 61, isTaken: true },
+    { of: "0.1.0, before this process", left: { startedAt: "" }, writtenIn: beforeThisProcess, isTaken: true },
+  ])("of $of is taken: $isTaken", async ({ left, writtenIn = now, after = 0, isTaken }) => {
     const { path, lock, leaveBehind } = setUp()
-    await leaveBehind({ startedAt: "" })
-    const beforeThisProcess = new Date(Date.now() - process.uptime() * 1000 - 10_000)
-    utimesSync(path, beforeThisProcess, beforeThisProcess)
-    expect(await lock().tryAcquire()).toBeDefined()
-  })
-
-  test("of another machine is taken when its time is far ahead, since a clock was set back", async () => {
-    const { path, lock, leaveBehind } = setUp()
-    await leaveBehind({ pid: deadPid(), host: "elsewhere" })
-    const inAYear = new Date(Date.now() + 365 * 86_400_000)
-    utimesSync(path, inAYear, inAYear)
-    expect(await lock().tryAcquire()).toBeDefined()
+    await leaveBehind(left)
+    const written = new Date(inSeconds(writtenIn())())
+    utimesSync(path, written, written)
+    expect((await lock(inSeconds(after)).tryAcquire()) !== undefined).toBe(isTaken)
   })
 
   test("is taken over when a crash cut it short, once it is old", async () => {

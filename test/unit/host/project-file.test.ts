@@ -78,16 +78,11 @@ describe("a file of the project", () => {
   })
 
   const NAMES = ["a\nb.ts", " a ", 'quo"te', "back\\slash.ts", "..a.ts", "...", "日本.ts", "a.environment.ts"]
-  test.each(NAMES)(promised(["handoff.C3", "handoff.E2"], "may be called %j"), async (name) => {
+  const FILES = [...NAMES.map((name) => [name, "a\n"] as const), ["a", ""], ["b", "x".repeat(MAX)]] as const
+  test.each(FILES)(promised(["handoff.C3", "handoff.E2"], "may be called %j, of any size"), async (name, text) => {
     const { root, read } = project()
-    write(root, name)
-    expect(await read(name)).toMatchObject({ kind: "file", path: name })
-  })
-
-  test.each(["", "x".repeat(MAX)])(promised("handoff.C3", "may be of any allowed size"), async (text) => {
-    const { root, read } = project()
-    write(root, "a.ts", text)
-    expect(await read("a.ts")).toMatchObject({ kind: "file", text })
+    write(root, name, text)
+    expect(await read(name)).toMatchObject({ kind: "file", path: name, text })
   })
 })
 

@@ -18,9 +18,8 @@ import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { findForeign, listAside, MARK, makeState, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
 import { createAuditLog } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { createRecordedLog, temporaryFolder } from "../../support/unit.ts"
 
 /** A project of an account with a home of its own. */
 const open = () => {
@@ -34,7 +33,18 @@ const open = () => {
   return { home, root, state, git, write: (path: string) => state.write(state.path(path), "x") }
 }
 
-const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+const modesOf = (...paths: string[]) => paths.map((path) => (statSync(path).mode & 0o777).toString(8))
+
+/** Watches a call of the file system, also in modules that imported it by name. */
+const watch = (call: "linkSync" | "fsyncSync") => {
+  const spy = vi.spyOn(fs, call)
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    spy.mockRestore()
+    syncBuiltinESMExports()
+  })
+  return spy
+}
 
 describe("the mark of a state folder", () => {
   test(promised("trust.A1", "is there from the first file on, and goes with a folder that is moved"), async () => {
@@ -64,20 +74,8 @@ describe("the mark of a state folder", () => {
   const FORGERIES: [string, (mark: string) => void][] = [
     ["is missing", (mark) => rmSync(mark)],
     ["is another text", (mark) => writeFileSync(mark, "0".repeat(64))],
-    [
-      "is a folder",
-      (mark) => {
-        rmSync(mark)
-        mkdirSync(mark)
-      },
-    ],
-    [
-      "is a link",
-      (mark) => {
-        renameSync(mark, `${mark}.own`)
-        symlinkSync(`${mark}.own`, mark)
-      },
-    ],
+    ["is a folder", (mark) => [rmSync(mark), mkdirSync(mark)]],
+    ["is a link", (mark) => [renameSync(mark, `${mark}.own`), symlinkSync(`${mark}.own`, mark)]],
     ["is one of another account", () => vi.stubEnv("XDG_STATE_HOME", temporaryFolder())],
     ["is one of another key", () => vi.stubEnv("BATON_STATE_KEY", "another")],
   ]
@@ -88,28 +86,22 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toBeDefined()
   })
 
-  test(
-    promised("trust.A1", "can be made with a key that the environment holds, for a home that is new each time"),
-    async () => {
-      const { root, write } = open()
-      vi.stubEnv("BATON_STATE_KEY", "a key of mine")
-      await write("tasks/a.json")
-      vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
-      expect(findForeign(root)).toBeUndefined()
-    },
-  )
+  test(promised("trust.A1", "can be made with a key of the environment's, in a new home, too"), async () => {
+    const { root, write } = open()
+    vi.stubEnv("BATON_STATE_KEY", "a key of mine")
+    await write("tasks/a.json")
+    vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
+    expect(findForeign(root)).toBeUndefined()
+  })
 
-  test(
-    promised("trust.A1", "without a place for the key the state works, and the next start says what to do"),
-    async () => {
-      const { root, home, state, write } = open()
-      vi.stubEnv("XDG_STATE_HOME", join(home, "file"))
-      writeFileSync(join(home, "file"), "")
-      await write("tasks/a.json")
-      expect(readFileSync(state.path("tasks/a.json"), "utf8")).toBe("x")
-      expect(findForeign(root)).toContain("BATON_STATE_KEY can hold one")
-    },
-  )
+  test(promised("trust.A1", "without a place for its key lets state work, and is explained"), async () => {
+    const { root, home, state, write } = open()
+    vi.stubEnv("XDG_STATE_HOME", join(home, "file"))
+    writeFileSync(join(home, "file"), "")
+    await write("tasks/a.json")
+    expect(readFileSync(state.path("tasks/a.json"), "utf8")).toBe("x")
+    expect(findForeign(root)).toContain("BATON_STATE_KEY can hold one")
+  })
 
   test(promised("trust.A1", "is made with a new key where a power cut left an empty one"), async () => {
     const { root, home, write } = open()
@@ -124,13 +116,8 @@ describe("the mark of a state folder", () => {
 
   test(promised("trust.A1", "is made where the file system has no hard links"), async () => {
     const { root, write } = open()
-    const link = vi.spyOn(fs, "linkSync").mockImplementation(() => {
+    const link = watch("linkSync").mockImplementation(() => {
       throw Object.assign(new Error("operation not permitted"), { code: "EPERM" })
-    })
-    syncBuiltinESMExports()
-    onTestFinished(() => {
-      link.mockRestore()
-      syncBuiltinESMExports()
     })
     await write("tasks/a.json")
     expect(link).toHaveBeenCalled()
@@ -139,12 +126,7 @@ describe("the mark of a state folder", () => {
 
   test(promised("trust.A1", "and its key are flushed before they have their names"), async () => {
     const { state, write } = open()
-    const flushed = vi.spyOn(fs, "fsyncSync")
-    syncBuiltinESMExports()
-    onTestFinished(() => {
-      flushed.mockRestore()
-      syncBuiltinESMExports()
-    })
+    const flushed = watch("fsyncSync")
     await write("tasks/a.json")
     expect(flushed).toHaveBeenCalledTimes(2)
     expect(existsSync(state.path(MARK))).toBe(true)
@@ -231,17 +213,14 @@ describe("a state folder", () => {
   test(promised("trust.A7", "is for its account alone, and so are the audit and its key"), async () => {
     const { root, home, state, write } = open()
     await write("tasks/a.json")
-    expect(
-      [state.root, state.path("tasks/a.json"), join(home, "baton"), join(home, "baton/state.key")].map(modeOf),
-    ).toEqual(["700", "600", "700", "600"])
+    const keys = join(home, "baton")
+    const own = [state.root, state.path("tasks/a.json"), keys, join(keys, "state.key")]
+    expect(modesOf(...own)).toEqual(["700", "600", "700", "600"])
     makeState(state.root)
     const entry = { at: "2026-01-01T00:00:00Z", root_session_id: "ses_1" }
     await createAuditLog({ projectRoot: root, log: createRecordedLog() }).append(entry as never)
     const audit = join(root, ".opencode/pass-over-logs")
-    expect([audit, join(audit, "2026-01"), join(audit, "2026-01/session-ses_1-passes.jsonl")].map(modeOf)).toEqual([
-      "700",
-      "700",
-      "600",
-    ])
+    const month = join(audit, "2026-01")
+    expect(modesOf(audit, month, join(month, "session-ses_1-passes.jsonl"))).toEqual(["700", "700", "600"])
   })
 })
