@@ -10,12 +10,8 @@ const { collectUserText, extractBrief, parseRole, parseTask, parseTaskID } = par
 const MEGABYTE = 1_048_576
 
 const NAMED: readonly (readonly [why: string, text: string, taskID: string])[] = [
-  ["a prog task", "Task: ts-b54507", "ts-b54507"],
-  ["the shortest form", "Task: ab-12cd", "ab-12cd"],
   ["the longest hex part", "Task: ts-0123456789ab", "ts-0123456789ab"],
-  ["hex letters alone after prog's prefix", "Task: ts-abcdef", "ts-abcdef"],
   ["hex letters alone after prog's prefix, with a title", "Task: EP-facade rework it", "ep-facade"],
-  ["hex letters alone after another prefix, on a line of its own", "Task: xy-abcd", "xy-abcd"],
   ["hex letters alone, closed by the quote of the shell", '"Do this.\nTask: xy-abcd"', "xy-abcd"],
   ["hex letters alone, with blanks behind", "Task: xy-abcd \t", "xy-abcd"],
   ["no blank", "Task:ts-b54507", "ts-b54507"],
@@ -25,9 +21,7 @@ const NAMED: readonly (readonly [why: string, text: string, taskID: string])[] =
   ["a dash and no word", "Task: ts-b54507- fix the parser", "ts-b54507"],
   ["a full stop", "Task: ts-b54507.", "ts-b54507"],
   ["a backslash-n that no shell interpreted", "Task: ts-b54507\\nFix it", "ts-b54507"],
-  ["a fence", "# Worker\n\n```\nTask: ts-b54507\n```\n", "ts-b54507"],
   ["a fence that never ends", "```\nTask: ts-b54507", "ts-b54507"],
-  ["the quotes of opencode run around several lines", '"# Worker\n\nTask: ts-b54507\nSay \\"hi\\""', "ts-b54507"],
   ["the quotes of opencode run and stdin", '"Please do"\nTask: ts-b54507\n', "ts-b54507"],
   ["a byte order mark", "\uFEFFTask: ts-b54507", "ts-b54507"],
   ["a byte order mark inside the quotes", '"\uFEFFTask: ts-b54507"', "ts-b54507"],
@@ -37,26 +31,19 @@ const NAMED: readonly (readonly [why: string, text: string, taskID: string])[] =
 ]
 
 const UNNAMED: readonly (readonly [why: string, text: string])[] = [
-  ["nothing", ""],
-  ["words made of hex letters", "Task: re-added tests"],
   ["words made of hex letters, with a full stop", "Task: re-added."],
   ["more such words in capitals", "Task: CO-DECADE plan"],
   ["such words with a colon", "Task: be-dead: no"],
   ["a 13th hex digit", "Task: ts-0123456789abc"],
   ["three hex digits", "Task: ts-123"],
   ["one letter", "Task: t-b54507"],
-  ["no prefix", "Task: b54507"],
   ["a combining mark", "Task: ts-b54507\u0301"],
   ["look-alike letters", "Task: t\u017f-b54507"],
   ["full-width digits", "Task: ts-１２３４"],
-  ["a placeholder", "Task: {{task_id}}"],
   ["an id on the next line", "Task:\nts-b54507"],
-  ["prose without a label", "ts-b54507 is the one"],
   ["a quotation on a later line", 'He said:\n"Task: ts-b54507"'],
   ["a quotation that the shell's quotes enclose", '"\\"Task: ts-b54507\\" is his"'],
-  ["a comment", "<!-- Task: ts-b54507 -->"],
   ["front matter", "---\ntask: ts-b54507\n---"],
-  ["another label", "Subtask: ts-b54507"],
   ["a line separator, which ends no line", "prose\u2028Task: ts-b54507"],
 ]
 
@@ -129,28 +116,22 @@ test.each(LONG)(promised("task.B1", "reads a megabyte of %s in one pass"), (_wha
 
 const HEADINGS: readonly (readonly [why: string, text: string, role: Role | undefined])[] = [
   ["the heading", "# Planner\n\nTask: ts-b54507", "planner"],
-  ["the other heading", "# Worker\n\nTask: ts-b54507", "worker"],
   ["a heading below the task", "Task: ts-b54507\n\n# Planner\n", "planner"],
-  ["the quotes of opencode run", '"# Planner\n\nTask: ts-b54507"', "planner"],
   ["the quotes of opencode run around the heading alone", '"# Planner"\nTask: ts-b54507', "planner"],
   ["a byte order mark", "\uFEFF# Planner\nTask: ts-b54507", "planner"],
   ["CRLF", "# Planner\r\n\r\nTask: ts-b54507\r\n", "planner"],
   ["the word agent", "# Planner Agent\n", "planner"],
   ["a closed heading", "# Planner #\n", "planner"],
-  ["the first of two headings", "# Planner\n\n# Worker\n", "planner"],
   ["the first of two headings, the other way round", "# Worker\n\n# Planner\n", "worker"],
   ["a heading after a longer fence", "````\n```\n# Worker\n````\n# Planner", "planner"],
   ["a heading after code in a line", "```x``` is code\n# Planner", "planner"],
-  ["no heading", "Task: ts-b54507", undefined],
   ["a second-level heading", "## Planner\n", undefined],
   ["no blank after the mark", "#Planner\n", undefined],
   ["another case", "# planner\n", undefined],
   ["the title of a document", "# Planner for the release\n", undefined],
   ["a longer word", "# Planners\n", undefined],
-  ["a heading within a line", "see # Planner\n", undefined],
   ["a quoted heading", "> # Planner\n", undefined],
   ["an indented heading", "  # Planner\n", undefined],
-  ["a heading fenced by tildes", "~~~md\n# Planner\n~~~\n", undefined],
   ["a fence with an info string does not close", "```\n```js\n# Planner\n", undefined],
   ["a shorter fence does not close", "````\n```\n# Planner\n", undefined],
   ["another fence does not close", "~~~\n```\n# Planner\n", undefined],
@@ -199,9 +180,7 @@ const inRunQuotes = (argument: string): string => `"${argument.replaceAll('"', '
 
 test.each([
   ["what follows the role prompt", `${ROLE_PROMPT}\n\nMake it fast.\n\nAnd small.\n`, "Make it fast.\n\nAnd small."],
-  ["what precedes it", `Make it fast.\n${ROLE_PROMPT}\n`, "Make it fast."],
   ["both", `Make it fast.\n${ROLE_PROMPT}\nAnd small.`, "Make it fast.\n\nAnd small."],
-  ["nothing for the bare role prompt", `${ROLE_PROMPT}\n`, ""],
   ["nothing for the role prompt in the quotes of opencode run", inRunQuotes(ROLE_PROMPT), ""],
   ["what the user typed inside these quotes", inRunQuotes(`${ROLE_PROMPT}\nSay "hi".`), 'Say "hi".'],
   ["what the user typed in these quotes, without a role prompt", `${inRunQuotes('Say "hi".')}\n`, 'Say "hi".'],

@@ -3,49 +3,36 @@ import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { Result, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
+import { createMemoryStore, createSlowStore } from "../../support/memory-store.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { assistantMessage, createRecordedLog, userSays } from "../../support/unit.ts"
 
 const NOW = new Date("2026-01-01T00:00:00.000Z")
 
-const createMemoryStore = () => {
-  const values = new Map<string, SessionTask>()
-  return {
-    values,
-    keys: async () => [...values.keys()],
-    read: async (sessionID: string) => values.get(sessionID),
-    write: async (sessionID: string, value: SessionTask) => Boolean(values.set(sessionID, value)),
-    remove: async (sessionID: string) => void values.delete(sessionID),
-  }
-}
-
-const said = (text: string, extra: { synthetic?: boolean } = {}) => userMessage([textPart(text, extra)])
-
-/** A session whose task is named so many messages back. */
 const answers = (length: number) => Array.from({ length }, () => assistantMessage("x"))
-const namedLongAgo = (length: number) => ({ ses_1: [said("Task: ts-b54507"), ...answers(length)] })
+/** A session whose task is named so many messages back. */
+const namedLongAgo = (length: number) => ({ ses_1: [userSays("Task: ts-b54507"), ...answers(length)] })
 
 const BUSY: Result<never> = { kind: "failed", reason: "busy" }
 
 type Options = {
   history?: Record<string, StoredMessage[]>
   parents?: Record<string, string>
-  cursors?: boolean
   now?: () => Date
   /** Other answers of OpenCode's. */
   change?: (sessions: Sessions) => Partial<Sessions>
-  store?: ReturnType<typeof createMemoryStore>
+  store?: ReturnType<typeof createMemoryStore<SessionTask>>
   /** The ledger's answer for an id; by default it knows all. */
   lookUp?: Parameters<typeof createTaskRegistry>[0]["lookUp"]
 }
 
 const setUp = (options: Options = {}) => {
-  const { history = {}, parents = {}, cursors = true, now = () => NOW, store = createMemoryStore() } = options
+  const { history = {}, parents = {}, now = () => NOW } = options
+  const store = options.store ?? createMemoryStore<SessionTask>()
   const stored = new Map<string, FakeSession>()
   for (const [id, messages] of Object.entries(history)) stored.set(id, { messages })
   for (const [id, parentID] of Object.entries(parents)) stored.set(id, { ...stored.get(id), info: { parentID } })
-  const sessions = createFakeSessions(stored, { cursors })
+  const sessions = createFakeSessions(stored)
   const answers = { ...sessions, ...options.change?.(sessions) }
   const log = createRecordedLog()
   const lookUp = vi.fn(options.lookUp ?? (async () => ({ kind: "found" as const })))
@@ -54,21 +41,6 @@ const setUp = (options: Options = {}) => {
   const create = () => createTaskRegistry(deps)
   return { created, store, calls: sessions.calls, entries: log.lines, lookUp, create, tasks: create() }
 }
-
-test(
-  promised("task.B2", "OpenCode is not asked for the parent of a session that this process saw created"),
-  async () => {
-    const parent = vi.fn(async () => BUSY)
-    const { tasks, created } = setUp({ change: () => ({ parent }) })
-    created.set("ses_1", null)
-    await tasks.userMessage("ses_1", "Task: ts-b54507")
-    created.set("ses_2", "ses_1")
-    await tasks.userMessage("ses_2", "Task: ts-0aa111")
-    expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-    expect(await tasks.find("ses_2")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
-    expect(parent).not.toHaveBeenCalled()
-  },
-)
 
 test(promised("task.B2", "a Task line binds the session at once, without reading a message"), async () => {
   const { tasks, store, calls } = setUp()
@@ -88,7 +60,7 @@ test(promised("task.B2", "the same task named again after a restart keeps the fi
 
 test(promised("task.B2", "a task in the newest page costs one page of 10 or 10,000"), async () => {
   for (const length of [9, 9_999]) {
-    const { tasks, calls } = setUp({ history: { ses_1: [...answers(length), said("Task: ts-b54507")] } })
+    const { tasks, calls } = setUp({ history: { ses_1: [...answers(length), userSays("Task: ts-b54507")] } })
     expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
     expect(calls).toEqual([{ limit: 50 }])
   }
@@ -108,11 +80,6 @@ test(promised("task.B2", "the search ends at its deadline, and a later one may f
   expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
 })
 
-test(promised("task.B2", "without cursors (1.2.15) a task is found however far back it is named"), async () => {
-  const { tasks } = setUp({ history: namedLongAgo(999), cursors: false })
-  expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
-})
-
 test.each([
   ["history", ({ messages }: Sessions) => ({ messages: vi.fn(messages).mockResolvedValueOnce(BUSY) })],
   ["parent", ({ parent }: Sessions) => ({ parent: vi.fn(parent).mockResolvedValueOnce(BUSY) })],
@@ -126,7 +93,7 @@ test(promised("task.B3", "a task named while the history is searched counts, in 
   const asked = createDeferred<void>()
   const change = ({ messages }: Sessions) =>
     ({ messages: (...args) => asked.promise.then(() => messages(...args)) }) satisfies Partial<Sessions>
-  const { tasks, store } = setUp({ history: { ses_1: [said("Task: ts-0000a1")] }, change })
+  const { tasks, store } = setUp({ history: { ses_1: [userSays("Task: ts-0000a1")] }, change })
   await tasks.userMessage("ses_1", "go on")
   await tasks.userMessage("ses_1", "Task: ts-b54507")
   asked.resolve()
@@ -137,51 +104,43 @@ test(promised("task.B3", "a task named while the history is searched counts, in 
 })
 
 test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
-  const store = createMemoryStore()
-  const writes: (() => void)[] = []
-  const slow = {
-    ...store,
-    write: (sessionID: string, value: SessionTask) =>
-      new Promise<boolean>((resolve) => writes.push(() => resolve(store.write(sessionID, value)))),
-  }
-  const { tasks } = setUp({ store: slow })
+  const store = createSlowStore<SessionTask>()
+  const { tasks } = setUp({ store })
   const both = Promise.all(["ts-0000a1", "ts-b54507"].map((id) => tasks.userMessage("ses_1", `Task: ${id}`)))
-  for (let at = 0; at < 2; at++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    // The newest write ends first, as on a busy disk.
-    writes.pop()?.()
-  }
+  await store.endWrites()
   await both
   expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
 })
 
 test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
-  const history = { ses_1: [said("Task: ts-000001", { synthetic: true }), assistantMessage("Task: ts-000002")] }
-  expect(await setUp({ history }).tasks.find("ses_1")).toBeUndefined()
+  const synthetic = userSays("Task: ts-000001", "msg_1", { synthetic: true })
+  const { tasks } = setUp({ history: { ses_1: [synthetic, assistantMessage("Task: ts-000002")] } })
+  expect(await tasks.find("ses_1")).toBeUndefined()
 })
 
-test(promised("task.B3", "a child session has its parent's task and role and its own brief"), async () => {
-  const { tasks, created } = setUp()
+test(promised(["task.B2", "task.B3"], "a child made here has its parent's task, unasked, and own brief"), async () => {
+  const parent = vi.fn(async () => BUSY)
+  const { tasks, created } = setUp({ change: () => ({ parent }) })
+  created.set("ses_parent", null)
   await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
   created.set("ses_child", "ses_parent")
-  await tasks.userMessage("ses_child", "Count the files")
-  const expected = { taskID: "ts-b54507", role: "planner", brief: "Count the files", origin: "parent" }
+  await tasks.userMessage("ses_child", "Count the files\nTask: ts-0aa111")
+  const brief = "Count the files\nTask: ts-0aa111"
+  const expected = { taskID: "ts-b54507", role: "planner", brief, origin: "parent" }
   expect(await tasks.find("ses_child")).toMatchObject(expected)
+  expect(parent).not.toHaveBeenCalled()
 })
 
-test(promised("task.B3", "a grandchild inherits through the chain, and a cycle of parents ends"), async () => {
-  const { tasks } = setUp({ parents: { ses_c: "ses_b", ses_b: "ses_a", ses_x: "ses_y", ses_y: "ses_x" } })
-  await tasks.userMessage("ses_a", "Task: ts-b54507")
-  expect(await tasks.find("ses_c")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
-  expect(await tasks.find("ses_x")).toBeUndefined()
-  expect(await setUp({ parents: { ses_x: "ses_x" } }).tasks.find("ses_x")).toBeUndefined()
+test(promised("task.B3", "the search for an ancestor's task ends in a circle of parents"), async () => {
+  const { tasks } = setUp({ parents: { ses_x: "ses_y", ses_y: "ses_x", ses_z: "ses_z" } })
+  expect([await tasks.find("ses_x"), await tasks.find("ses_z")]).toEqual([undefined, undefined])
 })
 
 test.each(["in one process", "after restarts"])(
   promised("task.B3", "a child goes on with its parent's task, %s"),
   async (when) => {
     const parents = { ses_parent: "ses_root", ses_child: "ses_parent" }
-    const history = { ses_root: [said("Hello")], ses_child: [said("Count the files")] }
+    const history = { ses_root: [userSays("Hello")], ses_child: [userSays("Count the files")] }
     const asked: string[] = []
     const change = ({ parent }: Sessions): Partial<Sessions> => ({
       parent: (id) => {
@@ -232,7 +191,7 @@ test(promised("soak.B4", "a session that is deleted while its task is looked for
   const { tasks, store } = setUp({ change: () => ({ messages: () => page.promise }) })
   const found = tasks.find("ses_1")
   const forgotten = tasks.forget("ses_1")
-  page.resolve({ kind: "ok", value: { messages: [said("Task: ts-b54507")] } })
+  page.resolve({ kind: "ok", value: { messages: [userSays("Task: ts-b54507")] } })
   await Promise.all([found, forgotten])
   expect(tasks.cached("ses_1")).toBeUndefined()
   expect(store.values.size).toBe(0)
@@ -248,14 +207,20 @@ test(promised("start.A2", "what an earlier session was asked for is added to the
   expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
 })
 
-test(promised("task.C1", "a natural spelling binds if the ledger knows the id, and re-binds"), async () => {
-  const { tasks, lookUp } = setUp()
-  await tasks.userMessage("ses_1", "# Planner\nWork on ts-b54507\nMind the lexer.")
-  expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
-  await tasks.userMessage("ses_1", "Continue with ts-b54507")
-  expect(lookUp).toHaveBeenCalledTimes(1)
-  await tasks.userMessage("ses_1", "Now work on ts-0aa111")
-  expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
+const [OLD, NEW] = ["ts-b54507", "ts-0aa111"]
+test.each<[what: string, messages: string[], bound: Partial<SessionTask>, lookedUp: string[], unknown?: string]>([
+  ["binds", ["# Planner\nWork on ts-b54507"], { taskID: OLD, role: "planner", origin: "message" }, [OLD]],
+  ["is not looked up for the task at hand", ["Work on ts-b54507", "Continue with ts-b54507"], { taskID: OLD }, [OLD]],
+  ["re-binds", ["Work on ts-b54507", "Now work on ts-0aa111"], { taskID: NEW }, [OLD, NEW]],
+  ["gives way to the exact line beside it", ["Work on ts-0aa111\nTask: ts-b54507"], { taskID: OLD }, []],
+  ["binds by an id alone", ["ts-b54507"], { taskID: OLD }, [OLD]],
+  ["leaves a known task by an id alone", ["Task: ts-b54507", "ts-0aa111"], { taskID: OLD }, [OLD]],
+  ["replaces an unknown one by an id alone", ["Task: ts-b54507", "ts-0aa111"], { taskID: NEW }, [OLD, NEW], OLD],
+])(promised("task.C1", "a natural spelling %s"), async (_what, messages, bound, lookedUp, unknown) => {
+  const { tasks, lookUp } = setUp({ lookUp: async (id) => ({ kind: id === unknown ? "unknown" : "found" }) })
+  for (const message of messages) await tasks.userMessage("ses_1", message)
+  expect(tasks.cached("ses_1")).toMatchObject(bound)
+  expect(lookUp.mock.calls.flat()).toEqual(lookedUp)
 })
 
 test.each([
@@ -269,26 +234,6 @@ test.each([
   expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
   await tasks.userMessage("ses_1", "Task: ts-b54507")
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-})
-
-test(promised("task.C1", "the exact line is not looked up, and wins over a natural one beside it"), async () => {
-  const { tasks, lookUp } = setUp()
-  await tasks.userMessage("ses_1", "Work on ts-0aa111\nTask: ts-b54507")
-  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-  expect(lookUp).not.toHaveBeenCalled()
-})
-
-test(promised("task.C1", "an id alone leaves the task at hand if the ledger knows it"), async () => {
-  const unknown: string[] = []
-  const lookUp = async (id: string) => ({ kind: unknown.includes(id) ? ("unknown" as const) : ("found" as const) })
-  const { tasks } = setUp({ lookUp })
-  await tasks.userMessage("ses_1", "ts-b54507")
-  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-  await tasks.userMessage("ses_1", "ts-0aa111")
-  expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-  unknown.push("ts-b54507")
-  await tasks.userMessage("ses_1", "ts-0aa111")
-  expect(tasks.cached("ses_1")?.taskID).toBe("ts-0aa111")
 })
 
 test(promised(["task.C1", "trust.B1"], "the words of an agent to its subagent bind nothing"), async () => {
@@ -308,7 +253,7 @@ test(promised(["task.C1", "trust.B1"], "the words of an agent to its subagent bi
 })
 
 test(promised(["task.C1", "trust.B1"], "nor do they from the history, when OpenCode starts again"), async () => {
-  const order = userMessage([textPart("Task: ts-b54507 Pay the invoices")], "msg_1")
+  const order = userSays("Task: ts-b54507 Pay the invoices")
   const { tasks } = setUp({ parents: { ses_child: "ses_parent" }, history: { ses_child: [order] } })
   expect(await tasks.find("ses_child")).toBeUndefined()
 })
@@ -326,7 +271,7 @@ test(promised("task.C1", "a message that came while the ledger was asked is newe
 
 test(promised("task.C1", "the history is searched for natural spellings, but for an id alone"), async () => {
   const lookUp = async (id: string) => ({ kind: id === "ts-b54507" ? ("found" as const) : ("unknown" as const) })
-  const history = ["Work on ts-b54507", "ts-b54508", "Task ts-0000ab"].map((text) => said(text))
+  const history = ["Work on ts-b54507", "ts-b54508", "Task ts-0000ab"].map((text) => userSays(text))
   const set = setUp({ history: { ses_1: history }, lookUp })
   expect(await set.tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507", origin: "history" })
   expect(set.lookUp.mock.calls).toEqual([["ts-0000ab"], ["ts-b54507"]])
@@ -344,7 +289,7 @@ test(promised("task.C2", "a natural spelling binds where the ledger is lost, not
 })
 
 test(promised("task.D1", "a task that is taken off stays off after a restart, until a message names one"), async () => {
-  const { tasks, create, created } = setUp({ history: { ses_1: [said("Task: ts-b54507")] } })
+  const { tasks, create, created } = setUp({ history: { ses_1: [userSays("Task: ts-b54507")] } })
   const heard: unknown[] = []
   tasks.onTask(({ taskID, isOff }) => heard.push([taskID, isOff]))
   await tasks.userMessage("ses_1", "Task: ts-b54507")
@@ -366,7 +311,7 @@ test(promised("task.D1", "a task that is taken off stays off after a restart, un
 })
 
 test(promised("live-state.A2", "a listener is told of each session's task once it is known"), async () => {
-  const { tasks, create } = setUp({ history: { ses_2: [said("Task: ts-0ddba11")] } })
+  const { tasks, create } = setUp({ history: { ses_2: [userSays("Task: ts-0ddba11")] } })
   const heard: string[] = []
   await tasks.userMessage("ses_1", "Task: ts-b54507")
   tasks.onTask(({ sessionID, taskID }) => heard.push(`${sessionID} ${taskID}`))
