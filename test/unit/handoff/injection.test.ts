@@ -7,10 +7,7 @@ import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { FileReference } from "../../../.opencode/baton/handoff/references.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
-import { handoffRecord } from "../../support/handoff-record.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
-import { textPart, userMessage } from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
+import { createFakeSessions, createRecordedLog, handoffRecord, textPart, userMessage } from "../../support/unit.ts"
 
 const FROM = "ses_old"
 const DRAFT = `${renderMarker(FROM)}\n\n@a.ts\n\nGo on.`
@@ -96,12 +93,6 @@ test.each([
 ])(promised("handoff.C4", "%s brings its files or none"), async (_what, arrivedIn, text, files) => {
   const { receive } = setUp({ records: [record([arrivedIn])] })
   expect(synthetic(await receive(text))).toHaveLength(files)
-})
-
-test(promised(["handoff.C4", "handoff.E2"], "a lost record costs the files of no draft"), async () => {
-  const { receive, added } = setUp()
-  expect(synthetic(await receive(DRAFT))).toHaveLength(2)
-  expect(added).toEqual([])
 })
 
 test(promised("handoff.C4", "files that failed to come are tried again with the next message, once"), async () => {

@@ -1,6 +1,6 @@
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
-import { renderDraft, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
+import { type HandoffFacts, renderDraft, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
 import { collectRequests, readHistory } from "../../../.opencode/baton/handoff/history.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
@@ -11,12 +11,10 @@ import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
-import { handoffRecord } from "../../support/handoff-record.ts"
-import { createFakeSessions } from "../../support/opencode/fake-sessions.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
-import { createRecordedLog, type LogLine } from "../../support/recorded-log.ts"
+import { createFakeSessions, createRecordedLog, handoffRecord, type LogLine } from "../../support/unit.ts"
 
-const { assistantMessage, completedTool, textPart, toolPart, userMessage } = stored
+const { assistantMessage, completedTool, textPart, toolPart, userMessage, userSays } = stored
 const { createToolOffers, isOwnCommand, registerCommand, toolsAskedFor } = handoffTools
 
 const COMMAND_PATH = "prompts/handoff-command.md"
@@ -65,9 +63,10 @@ describe("the tools of a request", () => {
 
   test(promised("handoff.A1", "are hidden from a session that did not ask, and stay once it has asked"), () => {
     const offers = createToolOffers()
+    // Synthetic text and an assistant's words ask for nothing.
     const request = (text: string) => {
-      const message = userMessage([textPart(text)])
-      offers.applyTo([message])
+      const message = userMessage([textPart(text), textPart("handoff_session", { synthetic: true })])
+      offers.applyTo([assistantMessage("Shall I use read_session?"), message])
       return message.info.role === "user" ? message.info.tools : undefined
     }
     expect(request("Hello.")).toEqual({ handoff_session: false, read_session: false })
@@ -77,13 +76,6 @@ describe("the tools of a request", () => {
     expect(offers.isKnown("ses_1")).toBe(false)
     offers.enable("ses_1")
     expect(request("Go on.")).toEqual({ handoff_session: false })
-  })
-
-  test(promised("handoff.A1", "synthetic text and an assistant's words ask for nothing"), () => {
-    const offers = createToolOffers()
-    const message = userMessage([textPart("handoff_session", { synthetic: true })])
-    offers.applyTo([assistantMessage("Shall I use read_session?"), message])
-    expect(message.info.role === "user" && message.info.tools).toEqual({ handoff_session: false, read_session: false })
   })
 })
 
@@ -128,9 +120,9 @@ describe("a session's history", () => {
   })
   const messages = [
     userMessage([textPart("Pasted.", { synthetic: true })], "msg_0"),
-    userMessage([textPart("The first request.\n  Verbatim.")], "msg_1"),
+    userSays("The first request.\n  Verbatim.", "msg_1"),
     tool("read", { filePath: "/project/src/a.ts" }),
-    ...Array.from({ length: 600 }, (_, index) => userMessage([textPart(`Later ${index}.`)], `msg_l${index}`)),
+    ...Array.from({ length: 600 }, (_, index) => userSays(`Later ${index}.`, `msg_l${index}`)),
     tool("edit", { filePath: "/project/src/b.ts" }),
     tool("apply_patch", { patchText: "*** Begin Patch\n*** Update File: src/c.ts\n@@\n-a\n+b\n*** End Patch" }),
     tool("bash", { command: "npm test" }, { exit: 1 }),
@@ -162,12 +154,31 @@ describe("a session's history", () => {
 })
 
 describe("the facts of a handoff", () => {
+  const render = (known: Partial<HandoffFacts>) =>
+    renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], ...known })
+
   test.each([
     ["x".repeat(5_000), `> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`],
     [`${"x".repeat(3_999)}${"😀".repeat(10)}`, `> ${"x".repeat(3_999)}\n(20 characters more; read_session has them)`],
   ])(promised(["handoff.A2", "handoff.E2"], "quote 4,000 characters of a request"), (firstRequest, quoted) => {
-    const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], firstRequest })
-    expect(text).toContain(quoted)
+    expect(render({ firstRequest })).toContain(quoted)
+  })
+
+  test(promised("handoff.F1", "hold the newest of the user's later messages that have room, or a cut one"), () => {
+    const text = render({ laterRequests: ["a".repeat(3_000), "b".repeat(2_000), "Task: ts-0bad00\n  c"] })
+    expect(text).toContain("oldest first\n(1 older ones left out; read_session has them)\n\n> bbb")
+    expect(text).toContain("bbb\n\n> Task: ts-0bad00\n>   c\n\n## Facts")
+    expect(text).not.toContain("aaa")
+    const cut = render({ laterRequests: ["old", "b".repeat(4_100)] })
+    expect(cut).toContain(`> ${"b".repeat(4_000)}\n(100 characters more; read_session`)
+  })
+
+  test(promised("handoff.F1", "bound a task's own text, and say where the rest is"), () => {
+    const task = { taskID: "ts-b54507", definitionOfDone: "d".repeat(2_001), specification: "s".repeat(6_010) }
+    const text = render({ task })
+    expect(text).toContain("## Definition of done\nddd")
+    expect(text).toContain("(1 characters more; prog show ts-b54507 has them)\n\n## Specification\nsss")
+    expect(text).toContain("(10 characters more; prog show ts-b54507 has them)\n\n## Facts gathered")
   })
 
   test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
@@ -266,25 +277,4 @@ describe("the user's own words", () => {
     const expected = { first: "Build it.", later: ["Use tabs.", ...around, "No comments."] }
     expect(collect([draft, "No comments."], { earlier: EARLIER })).toEqual(expected)
   })
-})
-
-describe("the user's later messages in a draft", () => {
-  const render = (laterRequests: readonly string[]) =>
-    renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], laterRequests })
-
-  test(promised("handoff.F1", "are the newest that have room, verbatim, or a cut one"), () => {
-    const text = render(["a".repeat(3_000), "b".repeat(2_000), "Task: ts-0bad00\n  c"])
-    expect(text).toContain("oldest first\n(1 older ones left out; read_session has them)\n\n> bbb")
-    expect(text).toContain("bbb\n\n> Task: ts-0bad00\n>   c\n\n## Facts")
-    expect(text).not.toContain("aaa")
-    expect(render(["old", "b".repeat(4_100)])).toContain(`> ${"b".repeat(4_000)}\n(100 characters more; read_session`)
-  })
-})
-
-test(promised("handoff.F1", "a task's own text is bounded, and says where the rest is"), () => {
-  const task = { taskID: "ts-b54507", definitionOfDone: "d".repeat(2_001), specification: "s".repeat(6_010) }
-  const text = renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], task })
-  expect(text).toContain("## Definition of done\nddd")
-  expect(text).toContain("(1 characters more; prog show ts-b54507 has them)\n\n## Specification\nsss")
-  expect(text).toContain("(10 characters more; prog show ts-b54507 has them)\n\n## Facts gathered")
 })

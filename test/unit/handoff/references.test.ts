@@ -18,8 +18,6 @@ const shown = ({ path, lines }: FileReference): string =>
   lines ? `${path} lines ${lines.first}-${lines.last ?? ""}` : path
 
 const READ: readonly (readonly [text: string, ...references: string[]])[] = [
-  ["@src/plugin.ts @src/tools.ts", "src/plugin.ts", "src/tools.ts"],
-  ["see @a.ts.", "a.ts"],
   ["see @a.ts, @b.ts; @c.ts! @d.ts? @e.ts: and", "a.ts", "b.ts", "c.ts", "d.ts", "e.ts"],
   ["(@a.ts) [@b.ts] {@c.ts} <@d.ts>", "a.ts", "b.ts", "c.ts", "d.ts"],
   [`"@a.ts" '@b.ts' **@c.ts** “@d.ts”`, "a.ts", "b.ts", "c.ts", "d.ts"],
