@@ -11,8 +11,7 @@ import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.t
 import { EMPTY_ACTIVITY, parseGitFact, renderFacts } from "../../../.opencode/baton/task/activity.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
-import { createRecordedLog } from "../../support/recorded-log.ts"
-import { BINDING } from "../../support/task-binding.ts"
+import { BINDING, createMemoryStore, createRecordedLog } from "../../support/unit.ts"
 
 const LEDGER = { title: "Teach CRLF", status: "open", definitionOfDone: "tests pass", specification: "CRLF counts." }
 const inputWith = (known: Partial<TaskIdentity>): OpeningInput => ({
@@ -79,8 +78,7 @@ const setUp = (
   const notices: Notice[] = []
   const asked: string[] = []
   const briefs: string[] = []
-  const store = { read: async () => undefined, write: async () => true, remove: async () => {} }
-  const sessionStates = createSessionStates(store)
+  const sessionStates = createSessionStates(createMemoryStore())
   const openings = createOpenings({
     recover: async () => {},
     ledger: {
@@ -118,16 +116,6 @@ describe("the first request of a session", () => {
     expect([await ask(), await ask()]).toEqual([first, first])
     expect(asked).toEqual(["ts-b54507"])
     expect(await ask({ ...BINDING, taskID: "ts-000002" })).toContain("The other one")
-  })
-
-  test(promised("start.A5", "a ledger that did not answer is asked again at the next message"), async () => {
-    const { openings, ask, asked } = setUp([{ kind: "unavailable", reason: "prog hung" }, FOUND])
-    await openings.begin(BINDING, MODEL)
-    expect(await ask()).toContain("The ledger did not answer (prog hung)")
-    await ask()
-    expect(asked).toHaveLength(1)
-    await openings.begin(BINDING, MODEL)
-    expect(await ask()).toContain("CRLF counts.")
   })
 
   test(promised("start.A5", "a request waits 1.5 s at most, and the next one has what came later"), async () => {
