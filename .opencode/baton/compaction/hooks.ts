@@ -4,6 +4,7 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
+import { agentName } from "../host/guard.ts"
 import { bundleRoot } from "../host/project.ts"
 import type { TaskSetup } from "./task-tools.ts"
 
@@ -39,9 +40,8 @@ const HELPER_AGENTS: ReadonlySet<string> = new Set(["title", "summary", "compact
 
 /** Context size of the session's model in tokens; undefined when unknown or for a helper's request. */
 const contextTokensOf = ({ agent, model }: ModelRequest): number | undefined => {
-  const name: unknown = typeof agent === "string" ? agent : Reflect.get(Object(agent), "name")
   const contextTokens = model.limit.context
-  return contextTokens > 0 && !HELPER_AGENTS.has(String(name)) ? contextTokens : undefined
+  return contextTokens > 0 && !HELPER_AGENTS.has(agentName(agent)) ? contextTokens : undefined
 }
 
 /** The compaction handoff's hooks. The feature is loaded at the first event or message that needs it (docs/adr/0003). */

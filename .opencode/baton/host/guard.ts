@@ -14,6 +14,10 @@ const sessionOf = (input: unknown, output: unknown): LogExtra => {
   return { sessionID: given ?? Reflect.get(Object(first), "sessionID") }
 }
 
+/** The name of the agent for which a model is asked: versions give `chat.params` the name, or the agent. */
+export const agentName = (agent: unknown): string =>
+  String(typeof agent === "string" ? agent : Reflect.get(Object(agent), "name"))
+
 /**
  * Wraps a hook so that OpenCode never sees it fail or wait.
  *

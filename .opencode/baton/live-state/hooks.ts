@@ -1,5 +1,6 @@
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
+import { agentName } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
 import type { RawEvent } from "../host/schema.ts"
 import type { LiveStateFeature } from "./feature.ts"
@@ -23,6 +24,14 @@ export const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
   "question.rejected",
 ])
 
+/**
+ * A session's first request follows these, and OpenCode waits less for it when the feature is loaded behind it. 1.18.33 also sends
+ * one message to the plugins of a folder whose instance has just ended: a log line from here would start the instance again.
+ */
+const BEFORE_REQUEST = /^(?:session\.(?:created|updated|status)|message\.updated)$/
+const MAX_EARLY_EVENTS = 1_000
+const PARAMS_DEADLINE_MS = 1_000
+
 const OFF: LiveStateFeature = { receive: () => {}, stop: async () => {} }
 
 export const createLiveStateHooks = (core: Core): Hooks => {
@@ -45,7 +54,16 @@ export const createLiveStateHooks = (core: Core): Hooks => {
     early = []
   }
 
+  const begin = (): void => {
+    loading ??= load()
+  }
+
   return {
+    "chat.params": served.hook("chat.params", PARAMS_DEADLINE_MS, async ({ agent }: { agent: unknown }) => {
+      // The title is asked for before the answer.
+      if (agentName(agent) !== "title") begin()
+      return undefined
+    }),
     event: served.observer((event) => {
       const raw: RawEvent = event
       if (!OBSERVED_EVENTS.has(raw.type)) return undefined
@@ -55,9 +73,7 @@ export const createLiveStateHooks = (core: Core): Hooks => {
         return undefined
       }
       early.push({ event: raw, at })
-      // 1.18.33 loads the plugins again for a folder whose instance has just ended and sends them one message. A log line from
-      // here would start the instance again. In a session at work a status event follows at once.
-      if (raw.type !== "message.updated" && raw.type !== "session.updated") loading ??= load()
+      if (!BEFORE_REQUEST.test(raw.type) || early.length >= MAX_EARLY_EVENTS) begin()
       return undefined
     }),
     dispose: served.dispose(async () => {

@@ -48,6 +48,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await work()
       expect(existsSync(ran)).toBe(false)
       expect(liveFiles(project.directory)).toHaveLength(1)
+      await eventually("the warning", () => project.log().includes(NOT_RUN) || undefined)
       expect(project.log().split(NOT_RUN), "once in the log of all projects").toHaveLength(2)
       expect((await baton("doctor")).stdout).toMatch(
         /warning +live-state +the writer \["sh","writer.sh"\] .* is not run until/,

@@ -22,26 +22,34 @@ const newInstance = (directory: string) => {
   return { core, hooks, receive }
 }
 
-test(promised("soak.B5", "a message alone, as an ended instance may still hear of, begins no live state"), async () => {
-  const { core, hooks, receive } = newInstance(temporaryFolder())
+const read = (directory: string, name: string) => readFileSync(join(liveFolder(directory), name), "utf8")
+
+test(promised(["soak.B5", "speed.G1"], "the first request begins it; what comes before is kept for it"), async () => {
+  const directory = temporaryFolder()
+  const { core, hooks, receive } = newInstance(directory)
+  const ask = (agent: unknown) => hooks["chat.params"]?.({ agent } as never, {} as never)
   // The module is loaded, so that the feature would begin within some turns of the event loop.
   await import("../../../.opencode/baton/live-state/feature.ts")
   await receive("message.updated")
+  await receive("session.created", { info: { id: "ses_early" } })
+  await receive("session.status", { sessionID: "ses_early", status: { type: "busy" } })
+  await ask("title")
+  await ask({ name: "title" })
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
   expect(core.state.current).toBeUndefined()
-  await receive("session.status")
-  await eventually("the live state", () => core.state.current)
+  await ask("build")
+  await eventually("the state", () => liveFiles(directory).find((name) => read(directory, name).includes("ses_early")))
   await hooks.dispose?.()
 })
 
 test(promised("live-state.D2", "a folder that begins anew has one statefile while its last still ends"), async () => {
   const directory = temporaryFolder()
-  const read = (name: string) => readFileSync(join(liveFolder(directory), name), "utf8")
   const begin = async (id: string) => {
     const instance = newInstance(directory)
     await instance.receive("session.created", { info: { id } })
     await instance.receive("session.status", { sessionID: id, status: { type: "busy" } })
-    await eventually("the state", () => liveFiles(directory).find((name) => read(name).includes(id)))
+    await instance.hooks["chat.params"]?.({ agent: "build" } as never, {} as never)
+    await eventually("the state", () => liveFiles(directory).find((name) => read(directory, name).includes(id)))
     return instance
   }
   const first = await begin("ses_first")
