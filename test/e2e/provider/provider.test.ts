@@ -9,6 +9,8 @@ import {
   COMPACTING_PROMPT_TOKENS,
   casesOf,
   endsOf,
+  eventually,
+  LEDGER_WAIT_MS,
   type ModelReply,
   type OpenCodeBinary,
   openSharedTask,
@@ -185,7 +187,12 @@ const openSession = async (binary: OpenCodeBinary, summarise: Reply, proxy?: Pro
       await task.say("What is next?", id)
       expect(await task.records(1)).toEqual([`Compaction 1: ${line}`])
       expect(recordsBefore, "records when a summary was asked for").toEqual([0, 0])
-      const { description } = await task.ledger.show(task.taskID)
+      // The handoff is written behind the log line.
+      const stored = async () => {
+        const { description } = await task.ledger.show(task.taskID)
+        return description.includes("# Handoff after compaction") ? description : undefined
+      }
+      const description = await eventually("the handoff", stored, ...LEDGER_WAIT_MS)
       expect(description.startsWith(TASK.specification)).toBe(true)
       expect(description.split("# Handoff after compaction")).toHaveLength(2)
       expect(lastTurn(task)).toContain("(compaction 1 of this session)")
