@@ -185,7 +185,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       return notStarted
     }
     // The task is the next session's now.
-    if (binding) await releaseClaim(sessionID)
+    if (binding && own.kind === "ok") await releaseClaim(sessionID)
     const isWanted = wish !== undefined && obstacle === undefined
     const delivered: Delivered =
       own.kind === "ok"

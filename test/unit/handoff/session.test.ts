@@ -162,11 +162,12 @@ describe("handoff_session", () => {
   test.each(["run", "server", "tui"] as const)(
     promised("handoff.B6", "on %s a draft is kept and not delivered while the rules are not known"),
     async (ui) => {
-      const { handOver, sessions, done } = setUp(ui, { permission: "unknown" })
+      const { handOver, sessions, done, released } = setUp(ui, { permission: "unknown" })
       const said = "not delivered: this session's permission rules are not known: session.get failed. The draft is kept"
       await expect(handOver({ start: true })).rejects.toThrow(said)
       expect(sessions.size).toBe(1)
       expect(done).toEqual([])
+      expect(released, "the task stays this session's").toEqual([])
     },
   )
 
