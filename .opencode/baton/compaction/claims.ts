@@ -174,7 +174,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const { isDue } = entry
       entry.isDue = false
       if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) {
-        if (isDue) void next(entry, (before) => claim(owner, before))
+        if (isDue) void next(entry, async (before) => (before.kind === "held" ? claim(owner, before) : before))
         return undefined
       }
       const { taskID, sessionID } = owner

@@ -180,6 +180,17 @@ describe("another's claim", () => {
     expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "release ses_1"])
   })
 
+  test(promised("claim.B2", "is not taken over after a release, however long ago the user's message was"), async () => {
+    const { claims, calls, releaseFromOutside } = setUp([HELD])
+    await claims.toolStarting(first, "read")
+    await claims.userArrived("ses_1")
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    releaseFromOutside("ses_1")
+    await claims.toolStarting(first, "read")
+    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+    expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "renew ses_1"])
+  })
+
   test(promised("claim.B2", "that took the task from a session refuses it the next change"), async () => {
     const { claims, releaseFromOutside } = setUp([], "exclusive")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
