@@ -21,8 +21,10 @@ const HANDOFF_TOOL = "handoff_session"
 
 type ClaimState =
   | ClaimOutcome
-  /** The claim was released from outside, or ended with its task: the user's next message claims again. */
+  /** The claim was released from outside: the user's next message claims again. */
   | { readonly kind: "lost" }
+  /** The claim ended with its task, which is opened again: the next tool claims again. */
+  | { readonly kind: "reopened" }
 
 const NOT_CLAIMED: ClaimState = { kind: "lost" }
 
@@ -68,7 +70,7 @@ const heldText = (taskID: string, summary: string): string =>
   ].join(" ")
 
 const lostText = (taskID: string): string =>
-  `The claim of this session on task ${taskID} was released (by a handoff, by \`prog release\`, or because the task was opened again), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
+  `The claim of this session on task ${taskID} was released (by a handoff or \`prog release\`, or another took the task when it was opened again), so it may not change files (setting "claims": "exclusive"). Tell the user: the next message here claims the task again if it is free.`
 
 const reasonOf = (state: ClaimState): string =>
   "summary" in state ? state.summary : "reason" in state ? state.reason : ""
@@ -107,9 +109,10 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     return outcome.kind === "unavailable" && before.kind === "held" ? before : outcome
   }
 
-  const lose = ({ sessionID, taskID }: SessionTask): ClaimState => {
-    log.info("the claim was released from outside", { sessionID, taskID })
-    return { kind: "lost" }
+  const end = ({ sessionID, taskID }: SessionTask, kind: "lost" | "reopened"): ClaimState => {
+    const why = kind === "lost" ? "was released from outside" : "ended with its task, which is opened again"
+    log.info(`the claim ${why}`, { sessionID, taskID })
+    return { kind }
   }
 
   /** Extends the claims of all sessions, and claims again for those that did not get their task. */
@@ -120,10 +123,12 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       if (kind === "claimed") own.push(entry)
       if (kind === "held" || kind === "unavailable") void next(entry, (before) => claim(entry.binding, before))
     }
-    const held = own.length === 0 ? undefined : await ledger.renewClaims(own.map(({ binding }) => binding.sessionID))
-    if (!held) return
-    for (const entry of own)
-      if (!held.includes(entry.binding.sessionID)) void next(entry, async () => lose(entry.binding))
+    const renewed = own.length === 0 ? undefined : await ledger.renewClaims(own.map(({ binding }) => binding.sessionID))
+    if (!renewed) return
+    for (const entry of own) {
+      const kind = renewed.get(entry.binding.sessionID) ?? "lost"
+      if (kind !== "claimed") void next(entry, async () => end(entry.binding, kind))
+    }
   }
 
   const begin = (binding: SessionTask): Entry => {
@@ -153,9 +158,18 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const { binding } = entry
       if (before.kind === "lost" || before.kind === "refused") return before
       if (before.kind !== "claimed") return claim(binding, before, { deadlineMs: CALL_DEADLINE_MS })
-      const held = await ledger.renewClaims([binding.sessionID], { deadlineMs: CALL_DEADLINE_MS })
-      return !held || held.includes(binding.sessionID) ? before : lose(binding)
+      const renewed = await ledger.renewClaims([binding.sessionID], { deadlineMs: CALL_DEADLINE_MS })
+      const kind = renewed ? (renewed.get(binding.sessionID) ?? "lost") : "claimed"
+      return kind === "claimed" ? before : end(binding, kind)
     })
+
+  /** Claims a task that was opened again, and when it is due, one that another has. */
+  const claimAgain = (entry: Entry, isDue = false): Promise<ClaimState> =>
+    next(entry, async (before) =>
+      before.kind === "reopened" || (isDue && before.kind === "held")
+        ? claim(entry.binding, before, { deadlineMs: CALL_DEADLINE_MS })
+        : before,
+    )
 
   const release = async (sessionIDs: readonly string[]): Promise<void> => {
     const left = sessionIDs.flatMap((sessionID) => entries.get(sessionID) ?? [])
@@ -174,12 +188,13 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const { isDue } = entry
       entry.isDue = false
       if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) {
-        if (isDue) void next(entry, async (before) => (before.kind === "held" ? claim(owner, before) : before))
+        void claimAgain(entry, isDue)
         return undefined
       }
       const { taskID, sessionID } = owner
       // An earlier call may wait for a locked database: what was known before holds.
-      const verified = await withDeadline(verify(entry), GATE_DEADLINE_MS)
+      void verify(entry)
+      const verified = await withDeadline(claimAgain(entry), GATE_DEADLINE_MS)
       const state = verified.kind === "done" ? verified.value : entry.known
       if (state?.kind !== "held" && state?.kind !== "lost") return undefined
       log.info("a tool is refused: the task is another's", { sessionID, taskID, tool })
@@ -188,10 +203,11 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     userArrived: async (sessionID) => {
       const entry = entries.get(sessionID)
       if (!entry) return
-      const { kind } = await entry.state
+      const before = await entry.state
+      const { kind } = before.kind === "claimed" ? await verify(entry) : before
       // The holder stays known: a ledger that does not answer now frees no task.
       if (kind === "held") entry.isDue = true
-      else if (kind !== "claimed" || (await verify(entry)).kind === "lost") entries.delete(sessionID)
+      else if (kind !== "claimed" && kind !== "reopened") entries.delete(sessionID)
     },
     forget: (sessionID) => release([sessionID]),
     stop: async () => {

@@ -12,6 +12,7 @@ import {
   parseLearningsJson,
   parseTaskJson,
   parseTaskList,
+  type RenewedClaims,
   type TaskClaim,
   type TaskSummary,
 } from "./ledger.ts"
@@ -70,6 +71,11 @@ type ClaimCalls = ClaimLedger & {
 
 const sessionFlags = (sessionIDs: readonly string[]): string[] => sessionIDs.flatMap((id) => ["--session", id])
 
+const parseRenewed = (stdout: string): RenewedClaims => {
+  const lines = stdout.trim().split("\n")
+  return new Map(lines.map((line) => line.split(" ")).map(([id = "", word]) => [id, word ? "reopened" : "claimed"]))
+}
+
 const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): ClaimCalls => ({
   claimTask: async (id, sessionID, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
     const args = ["claim", "--pid", String(process.pid), ...sessionFlags([sessionID]), "--", id]
@@ -84,7 +90,7 @@ const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): C
   },
   renewClaims: async (sessionIDs, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
     const answer = await runEmbedded(["claim", "--renew", ...sessionFlags(sessionIDs)], deadlineMs)
-    if (answer.kind === "exited" && answer.exitCode === 0) return answer.stdout.split("\n").filter((id) => id !== "")
+    if (answer.kind === "exited" && answer.exitCode === 0) return parseRenewed(answer.stdout)
     log.warn("claims are not renewed", { sessionIDs, reason: reasonOf(answer) })
     return undefined
   },

@@ -18,12 +18,15 @@ export type ClaimOutcome =
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "unavailable"; readonly reason: string }
 
+/** By session. A claim that ended because its task is opened again may be made again; one that was released is left out. */
+export type RenewedClaims = ReadonlyMap<string, "claimed" | "reopened">
+
 /** Claims on tasks, always kept by the embedded ledger. No call throws; default deadline 5 s. */
 export type ClaimLedger = {
   /** Claims a task for a session of this process, and starts it when it is open. */
   claimTask(id: string, sessionID: string, options?: CallOptions): Promise<ClaimOutcome>
-  /** Extends the claims of sessions. @returns those that still have one; undefined when the ledger does not answer */
-  renewClaims(sessionIDs: readonly string[], options?: CallOptions): Promise<readonly string[] | undefined>
+  /** Extends the claims of sessions. @returns undefined when the ledger does not answer */
+  renewClaims(sessionIDs: readonly string[], options?: CallOptions): Promise<RenewedClaims | undefined>
   releaseClaims(sessionIDs: readonly string[]): Promise<void>
 }
 

@@ -59,13 +59,16 @@ const expectToEndWithTask = async (ledger: LedgerDriver, other: LedgerDriver, id
   expect(await renew(), "it may end what it has begun").toBe("ses_1")
   await other.ok("start", id)
   expect(await holders(), "also when it is started and not opened").toEqual([])
-  expect(await renew()).toBe("")
+  expect(await renew()).toBe("ses_1 reopened")
   await ledger.ok("claim", id, ...own)
   await other.ok("open", id)
-  expect(await renew()).toBe("")
+  for (const time of ["first", "second"]) expect(await renew(), time).toBe("ses_1 reopened")
   await other.ok("start", id)
   expect(await holders()).toEqual([])
+  await ledger.ok("claim", id, ...own)
+  await other.ok("open", id)
   await ledger.ok("claim", id, "--as", "bob")
+  expect(await renew(), "another was faster").toBe("")
   expect(await holders()).toEqual(["bob "])
 }
 
@@ -164,6 +167,17 @@ describe("claims", () => {
     expect(await claimsOf(ledger)).toEqual([])
     await ledger.ok("claim", id, ...own)
     expect(await ledger.ok("release", "--session", "ses_1")).toBe(`Released ${id}`)
+  })
+
+  test(promised("claim.B1", "a draft that is published is free, and its session may claim it again"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T", "--draft")
+    const own = ["--session", "ses_1", "--pid", String(process.pid)]
+    await ledger.ok("claim", id, ...own)
+    expect(await ledger.ok("claim", "--renew", "--session", "ses_1")).toBe("ses_1")
+    await ledger.ok("open", id)
+    expect(await claimsOf(ledger)).toEqual([])
+    expect(await ledger.ok("claim", "--renew", "--session", "ses_1")).toBe("ses_1 reopened")
   })
 
   test(promised("claim.B1", "a claim ends with its task, and one that is opened again is free"), async () => {

@@ -23,15 +23,16 @@ import { handedOverTo } from "../../support/model/handoff-script.ts"
 import { openServer, speak } from "../../support/opencode/model-project.ts"
 import { collectToasts, createSession, lastTurn, runWell } from "../sessions.ts"
 
-/** Runs the command or writes the file that the newest message names, and reports. */
+/** Runs the commands and writes the files that the newest message names, one after the other, and reports. */
 const obedient: Script = (request) => {
   const words = newestWords(request)
-  if (words.includes("[tool]")) return { text: "Noted." }
-  if (words.includes("Hand this work over")) return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
-  const [, command] = /\bRUN: (.+)/.exec(words) ?? []
-  if (command !== undefined) return bash(command)
-  const [, filePath] = /\bWRITE: (.+)/.exec(words) ?? []
-  return filePath === undefined ? { text: "Noted." } : { tool: "write", input: { filePath, content: "new\n" } }
+  const done = words.split("[tool]").length - 1
+  if (done === 0 && words.includes("Hand this work over"))
+    return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
+  const [orders = ""] = /(?:\b(?:RUN|WRITE): .+\n?)+/.exec(words) ?? []
+  const [, order, object = ""] = [...orders.matchAll(/(RUN|WRITE): (.+)/g)][done] ?? []
+  if (order === undefined) return { text: "Noted." }
+  return order === "RUN" ? bash(object) : { tool: "write", input: { filePath: object, content: "new\n" } }
 }
 
 /** Waits until `prog show` names this session as the holder, or with null that the task is free. */
@@ -97,10 +98,15 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(written("third.txt")).toBe(false)
   })
 
-  once(promised("claim.B1", "a task that is opened again after it was done is free"), async () => {
+  once(promised("claim.B1", "a task that is opened again is free, also for its session"), async () => {
     const task = await openSharedTask(binary, obedient)
+    task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
     const first = await task.say(`${task.message}\nRUN: true`)
     await awaitClaim(task, first)
+    await task.say(`RUN: prog done ${task.taskID}`, first)
+    await task.say(`RUN: prog open ${task.taskID}\nWRITE: more.txt`, first)
+    expect(existsSync(join(task.project.directory, "more.txt"))).toBe(true)
+    expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
     await task.say(`RUN: prog done ${task.taskID}`, first)
     await task.ledger.prog("open", task.taskID)
     await awaitClaim(task, null)

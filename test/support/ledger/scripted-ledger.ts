@@ -39,7 +39,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
     ...createLearningCalls({ read: noLearnings, write: noLearnings }),
     mayHaveLearnings: async () => false,
     claimTask: async () => ({ kind: "claimed" }),
-    renewClaims: async (sessionIDs) => sessionIDs,
+    renewClaims: async (sessionIDs) => new Map(sessionIDs.map((id) => [id, "claimed"])),
     releaseClaims: async () => {},
     readTask: async (id): Promise<TaskRead> => {
       calls.push(`show ${id}`)

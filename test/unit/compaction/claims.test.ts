@@ -15,18 +15,20 @@ const GATE_MS = 3_000
 const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: ClaimsMode = "shared") => {
   const [calls, told] = [[] as string[], [] as string[]]
   const log = createRecordedLog()
-  const released = new Set<string>()
-  const world = { setting, renewed: (sessionIDs: readonly string[]): readonly string[] | undefined => sessionIDs }
+  const [released, reopened] = [new Set<string>(), new Set<string>()]
+  const world = { setting, answers: true }
   const claims = createTaskClaims({
     ledger: {
       claimTask: async (id, sessionID) => {
         calls.push(`claim ${id} ${sessionID}`)
-        released.delete(sessionID)
+        for (const ended of [released, reopened]) ended.delete(sessionID)
         return answers.shift() ?? { kind: "claimed" }
       },
       renewClaims: async (sessionIDs) => {
         calls.push(`renew ${sessionIDs.join(" ")}`)
-        return world.renewed(sessionIDs.filter((id) => !released.has(id)))
+        if (!world.answers) return undefined
+        const kept = sessionIDs.filter((id) => !released.has(id))
+        return new Map(kept.map((id) => [id, reopened.has(id) ? "reopened" : "claimed"]))
       },
       releaseClaims: async (sessionIDs) => void calls.push(`release ${sessionIDs.join(" ")}`),
     },
@@ -35,7 +37,8 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
     tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
     log,
   })
-  return { claims, calls, told, log, world, releaseFromOutside: (id: string) => void released.add(id) }
+  const releaseFromOutside = (id: string) => void released.add(id)
+  return { claims, calls, told, log, world, releaseFromOutside, reopenTask: (id: string) => void reopened.add(id) }
 }
 
 const first: SessionTask = BINDING
@@ -94,6 +97,36 @@ describe("a session's claim", () => {
     expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
   })
 
+  test(promised("claim.B1", "on a task that is opened again is made again by the next change"), async () => {
+    const { claims, calls, reopenTask, world } = setUp([], "exclusive")
+    await claims.toolStarting(first, "edit")
+    reopenTask("ses_1")
+    for (const tool of ["read", "edit", "edit"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+    const [claim, renew] = [`claim ${TASK} ses_1`, "renew ses_1"]
+    expect(calls).toEqual([claim, renew, renew, claim, renew])
+    reopenTask("ses_1")
+    world.answers = false
+    expect(await claims.toolStarting(first, "edit"), "the ledger does not answer").toBeUndefined()
+    world.answers = true
+    await claims.toolStarting(first, "edit")
+    expect(calls.at(-1)).toBe(claim)
+  })
+
+  test(promised("claim.B1", "is made again also where claims are shared, and only by a tool"), async () => {
+    const { claims, calls, reopenTask } = setUp()
+    await claims.toolStarting(first, "read")
+    for (const noticed of [() => vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS), () => claims.userArrived("ses_1")]) {
+      reopenTask("ses_1")
+      await noticed()
+      await claims.userArrived("ses_1")
+      expect(calls.splice(0)).toEqual([`claim ${TASK} ses_1`, "renew ses_1"])
+      await claims.toolStarting(first, "read")
+    }
+    await claims.toolStarting(first, "read")
+    await claims.stop()
+    expect(calls).toEqual([`claim ${TASK} ses_1`, "release ses_1"])
+  })
+
   test(promised("claim.B1", "that the ledger did not take is tried again, and the session works on"), async () => {
     const { claims, calls, log } = setUp([DOWN, DOWN], "exclusive")
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
@@ -106,7 +139,7 @@ describe("a session's claim", () => {
   test(promised("claim.B1", "is kept while the ledger does not answer"), async () => {
     const { claims, calls, world } = setUp([], "exclusive")
     await claims.toolStarting(first, "read")
-    world.renewed = () => undefined
+    world.answers = false
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
     expect(calls.filter((call) => call.startsWith("claim"))).toHaveLength(1)
@@ -189,6 +222,14 @@ describe("another's claim", () => {
     await claims.toolStarting(first, "read")
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "renew ses_1"])
+  })
+
+  test(promised("claim.B2", "on a task that is opened again refuses the session that was slower"), async () => {
+    const { claims, told, reopenTask } = setUp([{ kind: "claimed" }, HELD, HELD], "exclusive")
+    await claims.toolStarting(first, "edit")
+    reopenTask("ses_1")
+    for (let change = 0; change < 2; change++) expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
+    expect(told).toHaveLength(1)
   })
 
   test(promised("claim.B2", "that took the task from a session refuses it the next change"), async () => {

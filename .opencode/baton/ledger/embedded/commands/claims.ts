@@ -83,22 +83,21 @@ const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow =>
   return claim
 }
 
-/** The lease of a claim that ended with its task: the session has it until the task is opened again. */
+/** The lease of a claim that ended with its task: its session may claim again when the task is opened again. */
 const ENDED_WITH_TASK = "closed"
 
-/** Extends the claims of sessions. @returns the sessions that still have one */
+/** Extends the claims of sessions. @returns the sessions that have one, with "reopened" where it ended */
 const renew = (context: CommandContext, sessions: readonly string[]): string[] =>
-  context.write((store) => {
-    const leaseOf = ({ task_id, lease_until }: ClaimRow): string => {
-      const item = findItem(store, task_id)
-      if (item && isClosed(item.status)) return ENDED_WITH_TASK
-      const isReopened = lease_until === ENDED_WITH_TASK || (item && isUnstarted(item))
-      return isReopened ? "" : iso(context.nowMs() + SESSION_LEASE_MS)
-    }
-    const renewed = heldBy(store, sessions).map((claim) => ({ ...claim, lease_until: leaseOf(claim) }))
-    for (const claim of renewed) putClaim(store, claim)
-    return [...new Set(renewed.flatMap(({ session_id, lease_until }) => (lease_until === "" ? [] : [session_id])))]
-  })
+  context.write((store) =>
+    heldBy(store, sessions).map((claim) => {
+      const item = findItem(store, claim.task_id)
+      const isOver = item !== undefined && isClosed(item.status)
+      const isReopened = !isOver && (claim.lease_until === ENDED_WITH_TASK || (item !== undefined && isUnstarted(item)))
+      const lease_until = isOver || isReopened ? ENDED_WITH_TASK : iso(context.nowMs() + SESSION_LEASE_MS)
+      putClaim(store, { ...claim, lease_until })
+      return isReopened ? `${claim.session_id} reopened` : claim.session_id
+    }),
+  )
 
 const claim: Command = {
   name: "claim",
