@@ -102,13 +102,12 @@ export const createProgress = (deps: ProgressDeps): Progress => {
   ): string => {
     const { count: number, recorded: summaries, lastHandoff: last } = sessionState
     const isNewest = last !== undefined && last.summaryID === summaries.at(-1)
+    // Among the facts, which a handoff takes over.
+    const end = crashedSince === undefined ? "" : `\n- The session ended without a word in the turn of ${crashedSince}`
     if (number === 0 || !isNewest || handoffText(sessionState, taskID) === undefined)
-      return renderProgressSection(sessionID, at, facts, crashedSince)
+      return renderProgressSection(sessionID, at, facts) + end
     const compaction = { summaryID: last.summaryID, summary: last.text }
-    const section = renderHandoffSection({ number, sessionID }, at, compaction, facts, undefined)
-    return crashedSince === undefined
-      ? section
-      : `${section}\n- The session ended without a word in the turn of ${crashedSince}`
+    return renderHandoffSection({ number, sessionID }, at, compaction, facts, undefined) + end
   }
 
   const record = async (binding: SessionTask, crashedSince?: string): Promise<void> => {

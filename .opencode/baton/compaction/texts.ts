@@ -141,17 +141,11 @@ export const renderHandoffSection = (
   return [title, "The summary of this compaction was empty.", stands, renderFacts(facts)].join("\n\n")
 }
 
-/**
- * Renders the section of a session without a compaction on the task; where it has a handoff there, the facts alone count.
- *
- * @param crashedSince the turn in which the session's process ended, ISO 8601
- */
-export const renderProgressSection = (sessionID: string, at: Date, facts: Facts, crashedSince?: string): string =>
+/** Renders the section of a session without a compaction on the task; where it has a handoff there, the facts alone count. */
+export const renderProgressSection = (sessionID: string, at: Date, facts: Facts): string =>
   [
     `# Work in progress (session ${sessionID}, ${at.toISOString()})`,
-    crashedSince === undefined
-      ? "The session has not been compacted on this task so far."
-      : `The session ended without a word in the turn of ${crashedSince}.`,
+    "The session has not been compacted on this task so far.",
     renderFacts(facts),
   ].join("\n\n")
 
