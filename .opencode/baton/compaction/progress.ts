@@ -123,8 +123,9 @@ export const createProgress = (deps: ProgressDeps): Progress => {
       entry?.kind === "handoff" && entry.sessionID === sessionID && entry.taskID === taskID
     if (!waiting || waiting.some(isOwn) || parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return
     recorded.set(sessionID, { facts: text, at: performance.now() })
-    const at = crashedSince === undefined ? now() : new Date(crashedSince)
-    const { specification } = sessionState
+    const { specification, activeAt = "" } = sessionState
+    // Not before what was recorded in that turn, and not after what others recorded since.
+    const at = crashedSince === undefined ? now() : new Date(activeAt > crashedSince ? activeAt : crashedSince)
     await outbox.add({
       kind: "handoff",
       taskID,

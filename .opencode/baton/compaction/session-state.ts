@@ -54,6 +54,8 @@ export const sessionStateSchema = (z: Zod) =>
     specification: z.object({ taskID: z.string(), text: z.string() }).optional().catch(undefined),
     /** The model's context in tokens, as last seen. */
     contextTokens: z.number().positive().optional(),
+    /** Time of the newest activity, ISO 8601; undefined in the state of an earlier Baton. */
+    activeAt: z.string().optional(),
     activity: z.object({
       files: z
         .array(z.object({ path: z.string(), reads: z.number(), changes: z.number(), byShell: z.boolean() }))

@@ -30,11 +30,13 @@ const createActivityTracker = ({
   sessionStates,
   progress,
   root,
+  now,
 }: {
   tasks: Pick<TaskRegistry, "cached" | "find">
   sessionStates: SessionStates
   progress: Pick<Progress, "changed">
   root: string
+  now: () => Date
 }) => {
   const saving = new Map<string, ReturnType<typeof setTimeout>>()
 
@@ -55,6 +57,7 @@ const createActivityTracker = ({
     progress.changed(binding)
     void sessionStates.update(sessionID, (sessionState) => ({
       ...sessionState,
+      activeAt: now().toISOString(),
       activity: change(sessionState.activity),
     }))
     saveSoon(sessionID)
@@ -106,6 +109,7 @@ type TurnsDeps = {
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
+  now: () => Date
 }
 
 /** Of the 3 s that the hook of a request has. */
@@ -134,10 +138,10 @@ export type Turns = {
 }
 
 export const createTurns = (deps: TurnsDeps): Turns => {
-  const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log } = deps
+  const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
-  const activity = createActivityTracker({ tasks, sessionStates, progress, root })
+  const activity = createActivityTracker({ tasks, sessionStates, progress, root, now })
   const compaction = lazy(() => loadCompaction(seen))
   const claims = lazy(loadClaims)
 

@@ -17,7 +17,8 @@ const { sessionID, taskID, role } = BINDING
 const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
 /** No process has this id. */
 const DEAD = 2 ** 30
-const HERE = { isIdle: false, host: hostname(), pid: process.pid }
+const LATER = "2026-01-01T00:05:00.000Z"
+const HERE = { isIdle: false, host: hostname(), pid: process.pid, activeAt: undefined }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] }))
 
@@ -174,20 +175,21 @@ describe("work in progress", () => {
 
   test.each([
     { name: "in the middle of a turn", ...HERE, pid: DEAD, crashed: 1, records: 1 },
+    { name: "long after the turn's first tool", ...HERE, pid: DEAD, activeAt: LATER, crashed: 1, records: 1 },
     { name: "right after a turn", ...HERE, isIdle: true, pid: DEAD, crashed: 0, records: 1 },
     { name: "and whose id is in use again", ...HERE, startedAt: "another", crashed: 1, records: 1 },
     { name: "on another machine, perhaps", ...HERE, host: "other", pid: DEAD, crashed: 0, records: 0 },
     { name: "not at all", ...HERE, startedAt: startOfProcess(process.pid), crashed: 0, records: 0 },
     { name: "not at all, of an older Baton", ...HERE, crashed: 0, records: 0 },
-  ])(promised("sessions.A1", "of a process that ended $name"), async ({ crashed, records, ...ended }) => {
-    const { progress, change, sections, added, file, mark } = setUp()
+  ])(promised("sessions.A1", "of a process that ended $name"), async ({ crashed, records, activeAt, ...ended }) => {
+    const { progress, change, sections, added, file, mark } = setUp({ ...EMPTY_STATE, activeAt })
     change("a.ts")
     mkdirSync(join(file, ".."), { recursive: true })
     const since = "2026-01-01T00:00:00.000Z"
     writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, ...ended }))
     await progress.recover()
     const end = `- The session ended without a word in the turn of ${since}`
-    const section = new RegExp(`^#.*, ${since}\\)\n[^]* a\\.ts ×1\n${end}$`)
+    const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}$`)
     expect(await sections(records)).toEqual(
       Array(records).fill(crashed ? expect.stringMatching(section) : expect.anything()),
     )

@@ -67,6 +67,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
     loadClaims: async () => ({ toolStarting: async () => undefined, userArrived: done, forget: done, stop: done }),
     root,
     log,
+    now,
   })
   return { tasks, sessionStates, turns }
 }
@@ -87,7 +88,9 @@ test(promised("compaction.C5", "tool uses of a resumed session count while its t
   history.resolve()
   await search
   await turns.stop()
-  expect((await sessionStates.load(sessionID)).activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
+  const { activity, activeAt } = await sessionStates.load(sessionID)
+  expect(activity.files).toMatchObject([{ path: "src/a.ts", changes: 1 }])
+  expect(activeAt).toBe("2026-01-01T00:00:00.000Z")
 })
 
 test(promised("compaction.C7", "one that ends while an earlier one is being recorded is recorded too"), async () => {
