@@ -210,6 +210,8 @@ const MAX_HANDOFFS = 3
 
 type MergedDescription = {
   readonly description: string
+  /** The session's handoff there. */
+  readonly own: string
   /** Handoffs that have no place in the description any more, the newest first. */
   readonly dropped: readonly string[]
 }
@@ -235,15 +237,15 @@ export const mergeHandoff = (
   const specification = description.startsWith(original) ? split.specification : restore(split.specification, original)
   const given = toHandoffBody(section)
   const isOwn = (handoff: string): boolean => sessionOf(handoff) === sessionOf(given)
-  const own = newestOfEach([...split.handoffs.filter(isOwn), given])
+  const [own = given] = newestOfEach([...split.handoffs.filter(isOwn), given])
   const others = split.handoffs.filter((handoff) => !isOwn(handoff))
   let room = (maxBytes - Buffer.byteLength(specification)) / 2
   const fitting = others.filter((other) => {
     room -= Buffer.byteLength(renderSection(other)) + 2
     return room >= 0
   })
-  const kept = newestOfEach([...own, ...fitting]).slice(0, MAX_HANDOFFS)
-  const all = newestOfEach([...own, ...others])
+  const kept = newestOfEach([own, ...fitting]).slice(0, MAX_HANDOFFS)
+  const all = newestOfEach([own, ...others])
   const parts = [...(specification === "" ? [] : [specification]), ...kept.map(renderSection)]
-  return { description: parts.join("\n\n"), dropped: all.filter((one) => !kept.includes(one)) }
+  return { description: parts.join("\n\n"), own, dropped: all.filter((one) => !kept.includes(one)) }
 }

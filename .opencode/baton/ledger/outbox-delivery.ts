@@ -1,6 +1,6 @@
 import { createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
-import { mergeHandoff, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
+import { mergeHandoff, parseHandoffTitle, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
 import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
 import type { LearningLedger, Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
 import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, PUT_BACK, queueKey } from "./outbox-store.ts"
@@ -96,7 +96,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     return delivery
   }
 
-  /** Handoffs that the description has no place for go to the log, once. */
+  /** The session's handoff is cut to what fits; others that the description has no place for go to the log, once. */
   const deliverHandoff = async (
     { taskID, section, specification }: EntryOf<"handoff">,
     { description, logs }: LedgerTask,
@@ -104,8 +104,12 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
   ): Promise<Delivery> => {
     const body = toHandoffBody(section)
     const merge = (text: string) => mergeHandoff(description, text, { original: specification, maxBytes })
-    const room = Buffer.byteLength(merge(body).description) - Buffer.byteLength(body)
-    const merged = merge(await ledger.shorten(taskID, body, Math.max(0, room)))
+    const whole = merge(body)
+    const room = Buffer.byteLength(whole.description) - Buffer.byteLength(whole.own)
+    const own = await ledger.shorten(taskID, whole.own, Math.max(0, room))
+    if (parseHandoffTitle(own)?.at !== parseHandoffTitle(whole.own)?.at)
+      return { kind: "rejected", reason: `the description of ${taskID} has no room for a handoff's title` }
+    const merged = merge(own)
     if (merged.description !== description || merged.dropped.length > 0)
       await save({ at: new Date(now()).toISOString(), by: self })
     for (const dropped of merged.dropped.toReversed()) {

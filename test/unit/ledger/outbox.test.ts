@@ -3,8 +3,10 @@ import { basename, join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
-import { splitHandoffs } from "../../../.opencode/baton/ledger/description.ts"
+import { createLedger } from "../../../.opencode/baton/ledger/client.ts"
+import { splitHandoffs, textLimit } from "../../../.opencode/baton/ledger/description.ts"
 import { createOutbox, type OutboxDeps } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createDelivery } from "../../../.opencode/baton/ledger/outbox-delivery.ts"
 import { createOutboxStore, type Outbox, type OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
@@ -461,6 +463,39 @@ describe("the outbox", () => {
     expect(specification).toMatch(/^Build it\.\n[\s\S]*Progress: half\.$/)
     expect(handoffs).toEqual(["second"])
     expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
+  })
+
+  describe("of a description that is full", () => {
+    const limit = textLimit(process.platform)
+    const openFull = (description: string) => {
+      const { open, ledger, task, state } = setUp()
+      const run: RunProcess = async () => ({ kind: "not-started", cause: "none" })
+      const shorten = createLedger({ state, run, directory: state.root, log: createRecordedLog() }).shorten
+      task().description = description
+      return { outbox: open({ ledger: { ...ledger, shorten } }), task }
+    }
+    const title = (at: string) =>
+      `# Handoff after compaction 1 (session ses_a, summary msg_1, 2026-01-01T0${at}:00:00.000Z)`
+    const work =
+      "# Work in progress (session ses_a, 2026-01-01T09:00:00.000Z)\n\n## Facts gathered by program\n- new.ts"
+
+    test(promised("ledger.D1", "a handoff that takes over later facts is cut"), async () => {
+      const { outbox, task } = openFull("Spec")
+      await deliver(outbox, handoff(`${title("1")}\n\n${"x".repeat(limit)}`), handoff(work), handoff(work))
+      const { specification, handoffs } = splitHandoffs(task().description)
+      expect(specification).toBe("Spec")
+      expect(handoffs).toEqual([expect.stringContaining(title("9"))])
+      expect(handoffs[0]).toMatch(/x{999}\n\n\[cut: /)
+      expect(Buffer.byteLength(task().description)).toBeLessThanOrEqual(limit)
+    })
+
+    test(promised("ledger.D1", "a handoff without room for its title is parked"), async () => {
+      const specification = "x".repeat(limit - 240)
+      const { outbox, task } = openFull(specification)
+      await deliver(outbox, handoff(work.repeat(9)))
+      expect(task()).toMatchObject({ description: specification, messages: [] })
+      expect((await outbox.status()).parked).toMatchObject([{ reason: expect.stringContaining("no room") }])
+    })
   })
 
   test(promised("ledger.D2", "comes once and in order, whatever fails"), async () => {
