@@ -31,7 +31,7 @@ const NOT_CLAIMED: ClaimState = { kind: "lost" }
 type Entry = {
   readonly binding: SessionTask
   state: Promise<ClaimState>
-  /** The newest that is settled. */
+  /** The result of the newest step that has ended. */
   known?: ClaimState
   /** The next tool claims again a task that another has. */
   isDue?: boolean

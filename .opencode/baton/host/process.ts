@@ -249,7 +249,7 @@ const createShellRunner =
     }
   }
 
-/** Bun's options for a program of its own: the project's .env, bunfig.toml and tsconfig.json may name code. A folder is none. */
+/** Bun's options for a program of its own: the project's .env, bunfig.toml and tsconfig.json may name code. A folder stands for no tsconfig.json. */
 export const aloneInBun = (platform: NodeJS.Platform = process.platform): readonly string[] => {
   const [nowhere, folder] = platform === "win32" ? ["NUL", "C:\\Windows"] : ["/dev/null", "/dev"]
   return ["--no-env-file", `--config=${nowhere}`, `--tsconfig-override=${folder}`]

@@ -123,7 +123,7 @@ const FACTS_FIRST = new RegExp(
   `^(.*\n\nThe summary of this compaction was empty\\.)(\n\n${FACTS_HEADING}\n[^]*?)(\n\nThe handoff before it:\n\n[^]*)`,
 )
 
-/** A session's handoff with the facts of the work that it has in progress since. */
+/** A session's handoff with the facts of its work since then. */
 const withFactsOf = (work: string, stored: string): string => {
   const handoff = stored.replace(FACTS_FIRST, "$1$3$2")
   const [start, end] = [work.indexOf(FACTS_HEADING), handoff.lastIndexOf(FACTS_HEADING)]

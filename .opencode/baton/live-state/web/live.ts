@@ -124,7 +124,7 @@ export const createLiveStream = ({
     close: () => {
       isClosed = true
       clearTimeout(timer)
-      // A page that knows asks the port no more, which is any program's from now on.
+      // A page that is told stops asking: any program may listen on the port next.
       for (const { response } of pages) response.end("event: end\ndata:\n\n")
     },
   }

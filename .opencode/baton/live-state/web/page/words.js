@@ -27,7 +27,7 @@ export const STATUS = {
   crashed: { mark: "✗", word: "crashed" },
 }
 
-/** For a person. @param {AgentView} agent */
+/** Waits for a person. @param {AgentView} agent */
 export const isWaiting = ({ doing: { kind } }) => kind === "permission" || kind === "question"
 
 /** Its process has ended. @param {Pick<AgentView, "doing">} agent */
