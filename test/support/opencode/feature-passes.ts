@@ -61,6 +61,12 @@ export const openFeaturePasses = ({
     ...(rules ? { rules } : {}),
   })
   const log = createRecordedLog()
+  const calls = new Set<Promise<string>>()
+  /** A call writes on after its pass has ended. */
+  const awaited = (call: Promise<string>): Promise<string> => {
+    calls.add(call)
+    return call
+  }
   /** Starts the feature as OpenCode does; the sessions stay. */
   const start = () => {
     const { input } = opencode
@@ -68,7 +74,10 @@ export const openFeaturePasses = ({
     const services = createServices({ input, projectRoot: root, state, parents: new Map(), log })
     const feature = createPassOverFeature({ input, projectRoot: root, root }, services, log, startTimer)
     opencode.connect(feature)
-    onTestFinished(() => feature.stop())
+    onTestFinished(async () => {
+      await feature.stop()
+      await Promise.allSettled(calls)
+    })
     return feature
   }
   const feature = start()
@@ -104,11 +113,11 @@ export const openFeaturePasses = ({
         { timeout: 20_000, interval: 10 },
       ),
     pass: (args: Record<string, unknown> = {}, by = context()) =>
-      feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0, ...args }, by),
+      awaited(feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0, ...args }, by)),
     /** Has `coder` pass on to `second`. */
     passOn: ({ sessionID }: AgentTurn, args: Record<string, unknown> = {}) => {
       const by = { ...fakeToolContext(sessionID), agent: "coder" }
-      return feature.pass({ subagent: "second", objective: "Inner", reason: "test", messages: 0, ...args }, by)
+      return awaited(feature.pass({ subagent: "second", objective: "Inner", reason: "test", messages: 0, ...args }, by))
     },
     /** The root's tool calls about the oldest pass. */
     status: (by = context()) => feature.status({ pass_over_id: ids()[0] ?? "" }, by),
