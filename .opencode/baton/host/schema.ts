@@ -63,10 +63,16 @@ export const loadZod = (): Promise<Zod> => {
 
 type Argument = ToolDefinition["args"][string]
 
-type JSONSchema = {
-  readonly type: "string" | "number" | "boolean" | "array"
+export type JSONSchema = {
+  readonly type?: "string" | "number" | "integer" | "boolean" | "array" | "object"
+  readonly description?: string
+  readonly const?: string
   readonly enum?: readonly string[]
   readonly items?: JSONSchema
+  readonly anyOf?: readonly JSONSchema[]
+  readonly properties?: Readonly<Record<string, JSONSchema>>
+  readonly required?: readonly string[]
+  readonly additionalProperties?: JSONSchema | false
 }
 
 /**
@@ -91,6 +97,8 @@ const argument = (schema: JSONSchema, description: string, way?: "optional"): Ar
 /** The argument types of tools. The model sees each description. */
 export const ARGUMENT_TYPES = {
   string: (description: string) => argument({ type: "string" }, description),
+  choice: (choices: readonly string[], description: string) => argument({ type: "string", enum: choices }, description),
+  optional: (schema: JSONSchema, description: string) => argument(schema, description, "optional"),
   optionalString: (description: string) => argument({ type: "string" }, description, "optional"),
   optionalStrings: (description: string) =>
     argument({ type: "array", items: { type: "string" } }, description, "optional"),

@@ -6,7 +6,8 @@ import { describeError, isNotFound, type Log } from "../host/log.ts"
 import type { PermissionRule } from "../host/permissions.ts"
 import { projectConfigSwitch } from "../host/project.ts"
 import { readOwnText } from "../host/untrusted.ts"
-import { RETURN_TOOL } from "./contract.ts"
+
+export const RETURN_TOOL = "pass_over_return"
 
 /** A value of the YAML subset in the front matter of skills and agents. */
 type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }

@@ -2,12 +2,6 @@ import type { infer as Infer } from "zod"
 import type { Zod } from "../host/schema.ts"
 import { policyPartSchema } from "./policy/policy.ts"
 
-export const PASS_TOOL = "pass_over"
-export const RETURN_TOOL = "pass_over_return"
-export const APPLY_TOOL = "pass_over_apply"
-export const REJECT_TOOL = "pass_over_reject"
-export const STATUS_TOOL = "pass_over_status"
-
 /** Kinds of artifacts of a pass. File changes and tool results are recorded by program; an agent cannot claim them. */
 const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
   const content = z.string().nullable().describe("null in a record: the contents are kept with the pass's files")
@@ -183,8 +177,42 @@ export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictOb
   return { request, workContext, output, artifact, metadata, error, returnArguments }
 }
 
+/** Schemas of the tools' arguments; those of pass_over_return are above. */
+export const argumentSchemas = (z: Zod) => {
+  const text = z.string().trim().min(1)
+  const files = z.array(text).min(1).optional()
+  return {
+    pass_over: z.strictObject({
+      subagent: text,
+      objective: text,
+      reason: text.max(2_000),
+      files: z.array(text).max(100).optional(),
+      messages: z.number().int().min(0).max(50).optional(),
+      background: z.string().optional(),
+      expected: z.string().optional(),
+      return_required: z.boolean().optional(),
+      async: z.boolean().optional(),
+      override: policyPartSchema(z).optional(),
+    }),
+    pass_over_apply: z.strictObject({
+      pass_over_id: text,
+      artifacts: files,
+      merge: z.boolean().optional(),
+      all_or_nothing: z.boolean().optional(),
+    }),
+    pass_over_reject: z.strictObject({ pass_over_id: text, artifacts: files, reason: z.string().optional() }),
+    pass_over_status: z.strictObject({ pass_over_id: text.optional() }),
+  }
+}
+
 export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
 type Schemas = ReturnType<typeof contractSchemas>
+export type ArgumentSchemas = ReturnType<typeof argumentSchemas>
+
+export type PassOverArguments = Infer<ArgumentSchemas["pass_over"]>
+export type ApplyArguments = Infer<ArgumentSchemas["pass_over_apply"]>
+export type RejectArguments = Infer<ArgumentSchemas["pass_over_reject"]>
+export type StatusArguments = Infer<ArgumentSchemas["pass_over_status"]>
 
 export type PassOverRequest = Immutable<Infer<Schemas["request"]>>
 export type WorkContext = Immutable<Infer<Schemas["workContext"]>>

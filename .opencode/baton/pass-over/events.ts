@@ -5,14 +5,15 @@ import { answeredPermission, field, type RawEvent, sessionOf, text } from "../ho
 import type { StoredMessage } from "../host/sessions.ts"
 import { pathsToWrite } from "../task/activity.ts"
 import type { TaskRegistry } from "../task/registry.ts"
+import { RETURN_TOOL } from "./agents.ts"
 import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./child/active-passes.ts"
 import { isToolAllowed, type Limits, refusedTools } from "./child/permissions.ts"
-import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./contract.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { escapesSandbox, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
 import type { PassStore } from "./store/store.ts"
+import { APPLY_TOOL, REJECT_TOOL, STATUS_TOOL } from "./tools.ts"
 
 /** The meaning of an OpenCode event for passes. */
 export type PassSignal =

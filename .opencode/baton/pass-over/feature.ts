@@ -16,6 +16,7 @@ import { detectUi } from "../host/tui.ts"
 import { createActivePasses } from "./child/active-passes.ts"
 import { type CollectedContext, collectContext, describeTask } from "./child/context.ts"
 import { createChildWork } from "./child/work.ts"
+import type { PassOverArguments } from "./contract.ts"
 import { createSessionHooks } from "./events.ts"
 import { policyPath } from "./hooks.ts"
 import { createPassRunner } from "./pass.ts"
@@ -29,7 +30,6 @@ import { acceptReturn } from "./result/work-output.ts"
 import { sandboxDirectory, toSandboxPath, toSandboxPaths } from "./sandbox/paths.ts"
 import { createPassID, needsAnnouncement, type PassRecord } from "./store/record.ts"
 import { openStoredPasses, recoverPasses } from "./store/recover.ts"
-import type { PassOverArguments } from "./tools.ts"
 
 const CALL_DEADLINE_MS = 10_000
 

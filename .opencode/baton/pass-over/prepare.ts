@@ -6,13 +6,12 @@ import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
 import type { ActivePass } from "./child/active-passes.ts"
 import type { CollectedContext } from "./child/context.ts"
-import type { PassOverRequest } from "./contract.ts"
+import type { PassOverArguments, PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { checkChain, readChain, unreadableChain } from "./policy/chain.ts"
 import type { readPolicy } from "./policy/policy.ts"
 import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
 import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
-import type { PassOverArguments } from "./tools.ts"
 
 export type PassCall = {
   readonly sessionID: string

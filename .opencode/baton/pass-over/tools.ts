@@ -1,73 +1,81 @@
 import type { Config, ToolContext, ToolDefinition } from "@opencode-ai/plugin"
-import type { infer as Infer, ZodObject, ZodType } from "zod"
+import type { ZodType } from "zod"
 import type { Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
-import { loadZod, validated, type Zod } from "../host/schema.ts"
+import { type JSONSchema, ARGUMENT_TYPES as types, validated } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { findSkillAgents, registerAgents } from "./agents.ts"
-import { APPLY_TOOL, contractSchemas, PASS_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./contract.ts"
+import { findSkillAgents, RETURN_TOOL, registerAgents } from "./agents.ts"
+import type { ArgumentSchemas } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
-import { policyPartSchema } from "./policy/policy.ts"
 
-/** Schemas of the tools' arguments; those of pass_over_return are in the contract. */
-const toolArguments = (z: Zod) => {
-  const text = z.string().trim().min(1)
-  return {
-    pass_over: z.strictObject({
-      subagent: text,
-      objective: text,
-      reason: text.max(2_000),
-      files: z.array(text).max(100).optional(),
-      messages: z.number().int().min(0).max(50).optional(),
-      background: z.string().optional(),
-      expected: z.string().optional(),
-      return_required: z.boolean().optional(),
-      async: z.boolean().optional(),
-      override: policyPartSchema(z).optional(),
-    }),
-    pass_over_apply: z.strictObject({
-      pass_over_id: text,
-      artifacts: z.array(text).min(1).optional().describe("Only these files, by path"),
-      merge: z.boolean().optional().describe("Merge files that changed meanwhile, where that is clean"),
-      all_or_nothing: z.boolean().optional().describe("false: apply what can be applied (default true)"),
-    }),
-    pass_over_reject: z.strictObject({
-      pass_over_id: text,
-      artifacts: z.array(text).min(1).optional().describe("Only these files, by path"),
-      reason: z.string().optional(),
-    }),
-    pass_over_status: z.strictObject({
-      pass_over_id: text.optional().describe("One pass in full; without it, the passes of this session"),
-    }),
-  }
-}
+const PASS_TOOL = "pass_over"
+export const APPLY_TOOL = "pass_over_apply"
+export const REJECT_TOOL = "pass_over_reject"
+export const STATUS_TOOL = "pass_over_status"
 
-type Arguments = ReturnType<typeof toolArguments>
+const text = { type: "string" } as const
+const integer = { type: "integer" } as const
 
-export type PassOverArguments = Infer<Arguments["pass_over"]>
-export type ApplyArguments = Infer<Arguments["pass_over_apply"]>
-export type RejectArguments = Infer<Arguments["pass_over_reject"]>
-export type StatusArguments = Infer<Arguments["pass_over_status"]>
+const objectOf = (required: Record<string, JSONSchema>, optional: Record<string, JSONSchema> = {}): JSONSchema => ({
+  type: "object",
+  properties: { ...required, ...optional },
+  required: Object.keys(required),
+  additionalProperties: false,
+})
+
+const severity = { type: "string", enum: ["critical", "error", "warning", "info"] } as const
+const FINDING = { severity, message: text }
+const PLACE = { path: text, line: integer, end_line: integer, fix: { ...text, description: "What would mend it" } }
+const CLAIMED = [
+  objectOf({ type: { type: "string", const: "decision" }, question: text, answer: text }, { reasoning: text }),
+  objectOf({ type: { type: "string", const: "finding" }, ...FINDING }, PLACE),
+  objectOf({ type: { type: "string", const: "message" }, text }),
+]
+
+const passID = types.string("Of the pass")
+const artifacts = types.optionalStrings("Only these files, by path")
 
 /**
- * The arguments of pass_over as every request of every session has them: `toolArguments` checks them, and says what is wrong. At most
- * 1,600 characters with the description, on each version of OpenCode.
+ * The arguments as the model sees them; argumentSchemas and returnArguments check them, and say what is wrong. Those of pass_over
+ * are in every request of every session: at most 1,600 characters with the description, on each version of OpenCode.
  */
-const offeredArguments = (z: Zod) => {
-  const text = (about: string) => z.string().describe(about)
-  return {
-    subagent: text("Agent that gets the work"),
-    objective: text("What is to be done, complete in itself"),
-    reason: text("Why, in a few words, such as code_review"),
-    files: z.array(z.string()).optional().describe("Paths to send along"),
-    messages: z.number().optional().describe("How many of the newest messages go along, default 4"),
-    background: text("What led here").optional(),
-    expected: text("What you want back").optional(),
-    return_required: z.boolean().optional().describe("false: keep the result, do not tell me"),
-    async: z.boolean().optional().describe("true: go on at once, be told later"),
-    override: z.looseObject({}).optional().describe("Policy for this pass, narrower only, such as timeout_ms"),
-  }
-}
+const OFFERED = {
+  [PASS_TOOL]: {
+    subagent: types.string("Agent that gets the work"),
+    objective: types.string("What is to be done, complete in itself"),
+    reason: types.string("Why, in a few words, such as code_review"),
+    files: types.optionalStrings("Paths to send along"),
+    messages: types.optional(integer, "How many of the newest messages go along, default 4"),
+    background: types.optionalString("What led here"),
+    expected: types.optionalString("What you want back"),
+    return_required: types.optionalBoolean("false: keep the result, do not tell me"),
+    async: types.optionalBoolean("true: go on at once, be told later"),
+    override: types.optional(
+      { type: "object", properties: {}, additionalProperties: {} },
+      "Policy for this pass, narrower only, such as timeout_ms",
+    ),
+  },
+  [RETURN_TOOL]: {
+    status: types.choice(["completed", "failed", "aborted", "partial"], "How the work ended"),
+    decision: types.optionalString("Such as approved or changes_requested"),
+    findings: types.optional({ type: "array", items: objectOf(FINDING, PLACE) }, "What the originator should look at"),
+    recommendations: types.optionalStrings("What to do next"),
+    artifacts: types.optional(
+      { type: "array", items: { anyOf: CLAIMED } },
+      "Decisions, findings and messages; files are seen to",
+    ),
+    return_to: types.optionalString("The agent that passed the work on; nobody else"),
+    summary: types.string("What the originator has to know, in a few sentences"),
+  },
+  [APPLY_TOOL]: {
+    pass_over_id: passID,
+    artifacts,
+    merge: types.optionalBoolean("Merge files that changed meanwhile, where that is clean"),
+    all_or_nothing: types.optionalBoolean("false: apply what can be applied (default true)"),
+  },
+  [REJECT_TOOL]: { pass_over_id: passID, artifacts, reason: types.optionalString("Why") },
+  [STATUS_TOOL]: { pass_over_id: types.optionalString("One pass in full; without it, the passes of this session") },
+} as const
 
 const PASS_DESCRIPTION = `Passes work over to another agent in a session of its own: audit reviews, scout explores, or any subagent. Returns its decision, findings with their place, and the files it changed, which are pending until you apply or reject them.
 
@@ -85,34 +93,56 @@ const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or 
 
 type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
 
-const createTools = (z: Zod, { load }: ToolDeps): Record<string, ToolDefinition> => {
-  const schemas = toolArguments(z)
-  const define = <Arguments>(
-    description: string,
-    schema: ZodType<Arguments> & Pick<ZodObject, "shape">,
-    toolOf: (feature: PassOverFeature) => (args: Arguments, context: ToolContext) => Promise<string>,
-  ): ToolDefinition => ({
-    description,
-    args: schema.shape,
-    execute: validated(
-      () => schema,
-      async (args, context) => toolOf(await load())(args, context),
-    ),
-  })
+export const createTools = ({ load }: ToolDeps): Record<string, ToolDefinition> => {
+  const checked =
+    <Arguments>(
+      schemaOf: (schemas: ArgumentSchemas) => ZodType<Arguments>,
+      toolOf: (feature: PassOverFeature) => (args: Arguments, context: ToolContext) => Promise<string>,
+    ): ToolDefinition["execute"] =>
+    async (args, context) => {
+      const { argumentSchemas } = await import("./contract.ts")
+      const run = async (valid: Arguments, by: ToolContext) => toolOf(await load())(valid, by)
+      return validated((z) => schemaOf(argumentSchemas(z)), run)(args, context)
+    }
   return {
     [PASS_TOOL]: {
-      ...define(PASS_DESCRIPTION, schemas.pass_over, ({ pass }) => pass),
-      args: offeredArguments(z),
+      description: PASS_DESCRIPTION,
+      args: OFFERED[PASS_TOOL],
+      execute: checked(
+        (schemas) => schemas.pass_over,
+        ({ pass }) => pass,
+      ),
     },
     [RETURN_TOOL]: {
       description: RETURN_DESCRIPTION,
-      args: contractSchemas(z).returnArguments.shape,
+      args: OFFERED[RETURN_TOOL],
       // The pass counts invalid returns, so arguments are checked there.
       execute: async (args, context) => (await load()).return(args, context),
     },
-    [APPLY_TOOL]: define(APPLY_DESCRIPTION, schemas.pass_over_apply, ({ apply }) => apply),
-    [REJECT_TOOL]: define(REJECT_DESCRIPTION, schemas.pass_over_reject, ({ reject }) => reject),
-    [STATUS_TOOL]: define(STATUS_DESCRIPTION, schemas.pass_over_status, ({ status }) => status),
+    [APPLY_TOOL]: {
+      description: APPLY_DESCRIPTION,
+      args: OFFERED[APPLY_TOOL],
+      execute: checked(
+        (schemas) => schemas.pass_over_apply,
+        ({ apply }) => apply,
+      ),
+    },
+    [REJECT_TOOL]: {
+      description: REJECT_DESCRIPTION,
+      args: OFFERED[REJECT_TOOL],
+      execute: checked(
+        (schemas) => schemas.pass_over_reject,
+        ({ reject }) => reject,
+      ),
+    },
+    [STATUS_TOOL]: {
+      description: STATUS_DESCRIPTION,
+      args: OFFERED[STATUS_TOOL],
+      execute: checked(
+        (schemas) => schemas.pass_over_status,
+        ({ status }) => status,
+      ),
+    },
   }
 }
 
@@ -126,13 +156,11 @@ export const offerPassAlone = (messages: readonly StoredMessage[]): void => disa
  * Registers the feature at OpenCode's start, in a project that enables it.
  *
  * @returns the tools
- * @throws when zod cannot be loaded
  */
 export const setUp = async (
   config: Config,
   { projectRoot, log, load }: { projectRoot: string; log: Log } & ToolDeps,
 ): Promise<Record<string, ToolDefinition>> => {
-  const [z, skills] = await Promise.all([loadZod(), findSkillAgents(projectRoot, log)])
-  registerAgents(config, skills, log)
-  return createTools(z, { load })
+  registerAgents(config, await findSkillAgents(projectRoot, log), log)
+  return createTools({ load })
 }

@@ -1,7 +1,8 @@
 import { tool } from "@opencode-ai/plugin/tool"
 import { describe, expect, test } from "vitest"
-import { contractSchemas } from "../../../.opencode/baton/pass-over/contract.ts"
+import { argumentSchemas, contractSchemas } from "../../../.opencode/baton/pass-over/contract.ts"
 import { ERRORS, type ErrorCode, passOverError, renderError } from "../../../.opencode/baton/pass-over/errors.ts"
+import { createTools } from "../../../.opencode/baton/pass-over/tools.ts"
 import { promised } from "../../requirements.ts"
 
 const z = tool.schema
@@ -25,6 +26,38 @@ test(promised("pass-over.A1", "the contract is published as the JSON schema that
   )
   const document = { $schema: "https://json-schema.org/draft/2020-12/schema", $defs }
   await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot("../../../docs/pass-over.schema.json")
+})
+
+const NOT_OFFERED = new Set([
+  "$schema",
+  "description",
+  "default",
+  "minLength",
+  "maxLength",
+  "minimum",
+  "maximum",
+  "minItems",
+  "maxItems",
+])
+
+/** A schema's fields and their types: an answer tells the model the limits. */
+const typesOf = (schema: unknown): unknown =>
+  JSON.parse(JSON.stringify(schema, (key, value) => (NOT_OFFERED.has(key) ? undefined : value)))
+
+test(promised("pass-over.A2", "the tools offer the fields that their arguments are checked with"), () => {
+  const tools = createTools({ load: () => Promise.reject(new Error("loaded")) })
+  const { pass_over, ...decisions } = argumentSchemas(z)
+  const checked = {
+    ...decisions,
+    pass_over_return: schemas.returnArguments,
+    // The keys of a policy would be in every request.
+    pass_over: pass_over.extend({ override: z.looseObject({}).optional() }),
+  }
+  expect(Object.keys(checked).sort()).toEqual(Object.keys(tools).sort())
+  for (const [name, schema] of Object.entries(checked)) {
+    const offered = z.toJSONSchema(z.strictObject(tools[name]?.args ?? {}), { io: "input" })
+    expect(typesOf(offered), name).toEqual(typesOf(z.toJSONSchema(schema, { io: "input" })))
+  }
 })
 
 describe("the errors", () => {

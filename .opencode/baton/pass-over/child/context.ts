@@ -6,9 +6,8 @@ import type { AgentAndModel, MessagePage, Result, Sessions, StoredMessage } from
 import type { Ledger } from "../../ledger/ledger.ts"
 import { collectUserText } from "../../task/parse.ts"
 import type { SessionTask } from "../../task/registry.ts"
-import type { PassOverRequest, WorkContext } from "../contract.ts"
+import type { PassOverArguments, PassOverRequest, WorkContext } from "../contract.ts"
 import type { Skipped } from "../sandbox/snapshot.ts"
-import type { PassOverArguments } from "../tools.ts"
 
 const READ_DEADLINE_MS = 1_500
 

@@ -1,6 +1,12 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Log } from "../../host/log.ts"
-import { artifactsOf, type FileModification } from "../contract.ts"
+import {
+  type ApplyArguments,
+  artifactsOf,
+  type FileModification,
+  type RejectArguments,
+  type StatusArguments,
+} from "../contract.ts"
 import { type PassOverError, passOverError, renderError, unknownPass } from "../errors.ts"
 import { renderPolicy } from "../policy/resolve.ts"
 import { type FileResult, isApplied } from "../sandbox/apply.ts"
@@ -9,7 +15,6 @@ import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
 import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
-import type { ApplyArguments, RejectArguments, StatusArguments } from "../tools.ts"
 import { type Approval, type EditPermission, reasonForName } from "./approval.ts"
 import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 

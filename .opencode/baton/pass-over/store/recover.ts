@@ -3,8 +3,9 @@ import { createProcessRunner } from "../../host/process.ts"
 import { loadZod } from "../../host/schema.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
 import type { StateFolder } from "../../host/state.ts"
+import { RETURN_TOOL } from "../agents.ts"
 import { createAuditLog } from "../audit/log.ts"
-import { RETURN_TOOL, type ReturnArguments } from "../contract.ts"
+import type { ReturnArguments } from "../contract.ts"
 import { passOverError } from "../errors.ts"
 import {
   buildWorkOutput,
