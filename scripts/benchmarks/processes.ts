@@ -1,9 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { AUDIT_FOLDER, type AuditEntry, auditEntry } from "../../.opencode/baton/pass-over/audit/log.ts"
+import { POLICY_FILE } from "../../.opencode/baton/pass-over/hooks.ts"
 import { createPassID } from "../../.opencode/baton/pass-over/store/record.ts"
 import type { Script } from "../../test/support/model/scripted-model.ts"
 import { type ModelProject, openModelProject, workerMessage } from "../../test/support/opencode/model-project.ts"
+import { REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"
 import { type RunResult, runProgram } from "../../test/support/opencode/opencode-run.ts"
 import { passMetadata, passRecord, passRequest } from "../../test/support/opencode/pass-over-values.ts"
 import { interleave, pairRatios } from "./measure.ts"
@@ -59,6 +61,8 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   rmSync(join(bare.project.directory, ".opencode"), { recursive: true })
   await using without = await openModelProject(binary, answer, { bundle: "none" })
   await using withBundle = await openModelProject(binary, answer)
+  // As `init` leaves a project.
+  withBundle.project.write(POLICY_FILE, readFileSync(join(REPOSITORY, POLICY_FILE), "utf8"))
   const taskHello = workerMessage(await withBundle.addTask(), HELLO)
   for (const { runWell } of [bare, without, withBundle]) await runWell(taskHello)
   const subjects = {
