@@ -75,7 +75,7 @@ export const REQUIREMENTS = {
   "handoff.B4": "Files are checked before the draft is made; what is left out is named with its reason.",
   "handoff.B5": "Each handoff is recorded in the ledger and on disk, and its chain can be followed from either end.",
   "handoff.B6":
-    "The new session, started or only stored, has the permission rules of the one that hands over; where they are not known, nothing is delivered.",
+    "The new session, started or only stored, has the permission rules of the one that hands over, but in a TUI not what `opencode run` denies its own; where they are not known, nothing is delivered.",
   "handoff.C1": "File references are parsed by the document's rules and beyond them, in linear time.",
   "handoff.C2": "Files are shown as the document has it: header part, numbered lines, limits and footers.",
   "handoff.C3": "Only text files inside the worktree that hold no secrets are read, within a budget.",

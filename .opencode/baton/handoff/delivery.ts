@@ -15,6 +15,12 @@ const ARRIVAL_POLL_MS = 100
 /** More than a session has when its first message was stored a moment ago. */
 const FIRST_MESSAGES = 10
 
+/** What `opencode run` denies each session that it makes, since nobody could answer there. */
+const DENIED_IN_RUNS = new Set(["question", "plan_enter", "plan_exit"])
+
+const isOfRuns = ({ permission, pattern, action }: PermissionRule): boolean =>
+  action === "deny" && pattern === "*" && DENIED_IN_RUNS.has(permission)
+
 export type Delivered =
   | { readonly kind: "draft" }
   /** The draft is the first message of a new session; no model was started. */
@@ -96,7 +102,7 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
 
   return async (draft) => {
     // A session that the TUI makes has no rules.
-    if (userInterface === "tui" && !draft.begin && draft.permission.length === 0) {
+    if (userInterface === "tui" && !draft.begin && draft.permission.every(isOfRuns)) {
       const delivered = await deliverToPrompt(draft.text)
       if (delivered.kind !== "failed") return delivered
       log.warn("the TUI did not take the draft: it is stored in a session instead", { reason: delivered.reason })

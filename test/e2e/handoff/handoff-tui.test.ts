@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { promised } from "../../requirements.ts"
-import { eventually, NEWEST, occurrences, openTaskProject } from "../../support/index.ts"
+import { eventually, MODEL, NEWEST, occurrences, openTaskProject, startServer } from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
 import { isTmuxHere, startTerminal, startTui } from "../../support/opencode/tui.ts"
 import { expectInOrder, recordsOf, runWell, turnsOf } from "../sessions.ts"
@@ -72,8 +72,33 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
     }
   })
 
+  test(promised("handoff.B6", "a session with rules of its own hands over to a stored one"), async () => {
+    const task = await openTaskProject(NEWEST, handoffScript(HANDED_OVER))
+    const server = await startServer(NEWEST, task.project)
+    const permission = [{ permission: "webfetch", pattern: "*", action: "deny" as const }]
+    const body = { title: "By hand", permission }
+    const id = (await server.client.session.create({ body })).data?.id ?? ""
+    await server.client.session.prompt({
+      path: { id },
+      body: { model: MODEL, parts: [{ type: "text", text: task.message }] },
+    })
+    await server.stop()
+    const tui = startTerminal([NEWEST.path, "--session", id], task.project)
+    try {
+      await tui.shows("Noted.")
+      await tui.send("/handoff Make Windows work")
+      await tui.shows("Baton: Handoff Ready")
+      await eventually("the answer", () =>
+        turnsOf(task).find((text) => text.includes("stored in the new session ses_")),
+      )
+      expect(tui.screen()).not.toContain("gathered by program")
+    } finally {
+      await tui.stop()
+    }
+  })
+
   test(
-    promised("handoff.B6", "a session with rules, as `opencode run` makes, hands over to a stored one"),
+    promised(["handoff.B2", "handoff.B6"], "a session of `opencode run`, gone on with, hands over to the prompt"),
     async () => {
       const task = await openTaskProject(NEWEST, handoffScript(HANDED_OVER))
       await runWell(task, task.message)
@@ -82,10 +107,7 @@ describe.skipIf(!isTmuxHere())("OpenCode in a terminal", () => {
         await tui.shows("Noted.")
         await tui.send("/handoff Make Windows work")
         await tui.shows("Baton: Handoff Ready")
-        await eventually("the answer", () =>
-          turnsOf(task).find((text) => text.includes("stored in the new session ses_")),
-        )
-        expect(tui.screen()).not.toContain("gathered by program")
+        await tui.shows("gathered by program")
       } finally {
         await tui.stop()
       }

@@ -159,6 +159,17 @@ describe("handoff_session", () => {
     },
   )
 
+  test(promised("handoff.B6", "what `opencode run` denies its sessions does not count in the TUI"), async () => {
+    const denied = (permission: string) => ({ permission, pattern: "*", action: "deny" }) as const
+    const ofRun = ["question", "plan_enter", "plan_exit"].map(denied)
+    const { handOver, done } = setUp("tui", { permission: ofRun })
+    await handOver()
+    expect(done).toContain("new session")
+    const more = setUp("tui", { permission: [...ofRun, { ...denied("question"), pattern: "a*" }] })
+    await more.handOver()
+    expect(more.done).not.toContain("new session")
+  })
+
   test.each(["run", "server", "tui"] as const)(
     promised("handoff.B6", "on %s a draft is kept and not delivered while the rules are not known"),
     async (ui) => {
