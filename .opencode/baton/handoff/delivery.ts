@@ -15,7 +15,7 @@ const ARRIVAL_POLL_MS = 100
 /** More than a session has when its first message was stored a moment ago. */
 const FIRST_MESSAGES = 10
 
-/** `opencode run` denies these to each session that it makes, since nobody could answer there. */
+/** `opencode run` denies these to each session that it makes: no user could answer there. */
 const DENIED_IN_RUNS = new Set(["question", "plan_enter", "plan_exit"])
 
 const isOfRuns = ({ permission, pattern, action }: PermissionRule): boolean =>
