@@ -19,6 +19,8 @@ import type { PassOwners, PassStore } from "./store/store.ts"
 
 /** Time that an aborted originator waits for its child to end. */
 const END_GRACE_MS = 10_000
+/** At its exit 1.2.15 aborts all tools a millisecond before it says so; 1.18.33 says so before. */
+const EXIT_NOTICE_MS = 100
 
 export type PassOverDeps = {
   readonly prepare: (call: PassCall) => Promise<Preparation>
@@ -64,6 +66,9 @@ const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: strin
 
 const renderLost = ({ id, childSessionID, returnError }: ActivePass): string =>
   `${renderError(returnError ?? lostError(id))}\nChild session: ${childSessionID ?? "none was created"}`
+
+/** The result is for the next start: no session can take it now. */
+const renderExit = ({ id }: ActivePass): string => `${id}: OpenCode ends. What was done is kept as its result.`
 
 const boundaryError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E030", { message: 'The policy has "sandbox": "os", which cannot be had here', cause, nextStep })
@@ -154,6 +159,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
       attemptMs,
       stopping: new AbortController(),
       cancelReason: undefined,
+      abortJudged: undefined,
       childSessionID: null,
       returned: undefined,
       returnError: undefined,
@@ -217,9 +223,20 @@ export const createPassRunner = (deps: PassOverDeps) => {
     return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
   }
 
-  /** Ends a pass whose originator was aborted. Its changes are dropped, also those of a result that comes in the same moment. */
-  const cancel = async (pass: ActivePass): Promise<string> => {
+  const judgeAbort = async (pass: ActivePass): Promise<void> => {
+    if (pass.cancelReason === undefined) await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS))
     cancelPass(pass, "cancelled")
+  }
+
+  /**
+   * Ends a pass whose originator was aborted. The user's abort drops its changes, also those of a result that comes in the same moment;
+   * what was done until OpenCode's exit is a late result.
+   */
+  const cancel = async (pass: ActivePass): Promise<string> => {
+    pass.abortJudged = judgeAbort(pass)
+    pass.stopping.abort()
+    await pass.abortJudged
+    if (pass.cancelReason === "exit") return renderExit(pass)
     const cancelled = await passes.transition(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
@@ -265,6 +282,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
     }
     // An attempt that is ended at its time-out needs no second clock.
     const waited = await waitFor(pass, pass.attemptMs === undefined ? policy.values.timeout_ms : undefined, abort)
+    if (pass.cancelReason === "exit") return renderExit(pass)
     switch (waited.kind) {
       case "finished":
         return waited.record ? answer(waited.record, ask) : renderLost(pass)

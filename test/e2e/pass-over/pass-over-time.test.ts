@@ -159,6 +159,32 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     expect(sources(task.project)).toEqual(["a.ts"])
   })
 
+  // The versions tell plugins of the exit before and after the abort of their tools.
+  test(
+    promised(
+      ["pass-over.A4", "pass-over.B3"],
+      "what is done when OpenCode ends is a late result, told at the next start",
+    ),
+    async () => {
+      const gate = createGate(write("src/never.ts"))
+      const task = await openPassOverSession(binary, {
+        root: [passOver({ subagent: "coder", objective: "CUT-SHORT" }), DONE],
+        agents: { "CUT-SHORT": [write("src/done.ts"), gate.step, returns(), DONE] },
+      })
+      await task.sayLater(START)
+      await gate.reached
+      await task.restart()
+      gate.open()
+      const isKept = () => passStates(task.project).join() === "returned" || undefined
+      await eventually("its result", isKept)
+      const [record] = passRecords(task.project)
+      expect(record?.state).toMatchObject({ is_late: true, undecided: ["src/done.ts"] })
+      await task.say("What happened?")
+      expect(await announcement(task)).toContain(`pass_over_status {"pass_over_id":"${record?.request.pass_over_id}"}`)
+      expect(sources(task.project)).toEqual(["a.ts"])
+    },
+  )
+
   once(promised(["pass-over.A1", "pass-over.B1"], "what runs beside a return is waited for"), async () => {
     const slow = { tool: "bash", input: { command: "sleep 1; echo late > src/late.ts", description: "writes late" } }
     const done = { tool: "pass_over_return", input: { status: "completed", summary: "Written." } }

@@ -145,6 +145,7 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   stopping: new AbortController(),
   setUpError: undefined,
   cancelReason: undefined,
+  abortJudged: undefined,
   childSessionID: null,
   returned: undefined,
   returnError: undefined,

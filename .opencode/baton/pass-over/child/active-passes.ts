@@ -29,6 +29,8 @@ export type ActivePass = {
   /** The error of making the sandbox. */
   setUpError: PassOverError | undefined
   cancelReason: CancelReason | undefined
+  /** Settles when an abort of the originator is known to be the user's, or OpenCode's exit. */
+  abortJudged: Promise<void> | undefined
   /** The session of the newest attempt. */
   childSessionID: string | null
   returned: ReturnArguments | undefined

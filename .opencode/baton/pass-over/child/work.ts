@@ -163,6 +163,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     const found = { request, attempts, end, messages, changes, sandbox: sandbox?.root }
     const output = buildWorkOutput({ ...pass, ...found, completedAt: now().toISOString() })
     const paths = changedPaths(output)
+    await pass.abortJudged
     if (pass.cancelReason === "cancelled") {
       // Refused when the canceller has recorded it already.
       await passes.transition(pass.id, { type: "cancelled" })
