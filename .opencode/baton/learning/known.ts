@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
-import { loadZod, type Zod } from "../host/schema.ts"
+import { loadZod, type Parsed, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import { readOwnText } from "../host/untrusted.ts"
 import { isBatons, type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
@@ -22,60 +21,39 @@ export type LearningType = (typeof LEARNING_TYPES)[number]
 export const isLearningType = (name: string): name is LearningType =>
   (LEARNING_TYPES as readonly string[]).includes(name)
 
-const AUTHORS = ["user", "agent"] as const
-
-/**
- * Which requests a learning can fit: those about its subject; all, for a rule about answers; all that change something, for a
- * rule about commits; none, for a remark about one moment that was made once.
- */
-const REACHES = ["subject", "answers", "changes", "moment"] as const
-
-/** A learning in the index: only the fields that ranking and display need. */
-export type KnownLearning = {
-  /** The ledger's id; absent while the learning waits in the outbox. */
-  readonly id?: string | undefined
-  /** Of an agent's learning: its id. */
-  readonly key: string
-  /** Empty for an agent's learning, of which only the project's name is known. */
-  readonly folder: string
-  /** `agent`: stored with `prog learn`. */
-  readonly by: (typeof AUTHORS)[number]
-  readonly type: LearningType
-  readonly sentence: string
-  /** Roots of the words of the sentence and of the concepts. */
-  readonly words: readonly string[]
-  /** The sum of their weights. */
-  readonly weight: number
-  /** Chosen by an agent; none of a user's. */
-  readonly concepts: readonly string[]
-  readonly reach: (typeof REACHES)[number]
-  readonly files: readonly string[]
-  /** The last time it was said; ISO 8601. */
-  readonly at: string
-  readonly times: number
-  readonly confirmed: boolean
-  readonly status: "active" | "replaced" | "forgotten"
-}
-
-/** The schema of the copy on disk. */
-const knownLearningSchema = (z: Zod): ZodType<KnownLearning> =>
+const knownLearningSchema = (z: Zod) =>
   z.object({
+    /** The ledger's id; absent while the learning waits in the outbox. */
     id: z.string().optional(),
+    /** Of an agent's learning: its id. */
     key: z.string(),
+    /** Empty for an agent's learning, of which only the project's name is known. */
     folder: z.string(),
-    by: z.enum(AUTHORS),
+    /** `agent`: stored with `prog learn`. */
+    by: z.enum(["user", "agent"]),
     type: z.enum(LEARNING_TYPES),
     sentence: z.string(),
-    words: z.array(z.string()),
+    /** Roots of the words of the sentence and of the concepts. */
+    words: z.array(z.string()).readonly(),
+    /** The sum of their weights. */
     weight: z.number(),
-    concepts: z.array(z.string()),
-    reach: z.enum(REACHES),
-    files: z.array(z.string()),
+    /** Chosen by an agent; none of a user's. */
+    concepts: z.array(z.string()).readonly(),
+    /**
+     * The requests it can fit: those about its subject; all, for a rule about answers; all that change something, for a rule about
+     * commits; none, for a remark about one moment that was made once.
+     */
+    reach: z.enum(["subject", "answers", "changes", "moment"]),
+    files: z.array(z.string()).readonly(),
+    /** The last time it was said; ISO 8601. */
     at: z.string(),
     times: z.number(),
     confirmed: z.boolean(),
     status: z.enum(["active", "replaced", "forgotten"]),
   })
+
+/** A learning in the index: only the fields that ranking and display need. */
+export type KnownLearning = Parsed<typeof knownLearningSchema>
 
 const reachOf = (sentence: string, type: LearningType): KnownLearning["reach"] => {
   if (ABOUT_ANSWERS.test(sentence)) return "answers"
@@ -184,12 +162,12 @@ type KnownLearningsDeps = {
   readonly database?: string
 }
 
-type Copy = { readonly version: 2; readonly stamp: string; readonly learnings: readonly KnownLearning[] }
-
 const COPY_FILE = "known.json"
 
-const copySchema = (z: Zod): ZodType<Copy> =>
-  z.object({ version: z.literal(2), stamp: z.string(), learnings: z.array(knownLearningSchema(z)) })
+const copySchema = (z: Zod) =>
+  z.object({ version: z.literal(2), stamp: z.string(), learnings: z.array(knownLearningSchema(z)).readonly() })
+
+type Copy = Parsed<typeof copySchema>
 
 const MAX_TOPICS = 2
 

@@ -1,76 +1,61 @@
 import { readdir, rm } from "node:fs/promises"
-import type { ZodType } from "zod"
 import { createKeyedQueue } from "../host/async.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
-import type { Zod } from "../host/schema.ts"
+import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
-import { LEARNING_TYPES, type LearningType } from "./known.ts"
+import { LEARNING_TYPES } from "./known.ts"
 
 /** A statement of the user that is to be learned. */
-export type Statement = {
-  readonly key: string
-  readonly type: LearningType
-  readonly sentence: string
-  readonly messageID: string
-  /** ISO 8601. */
-  readonly at: string
-  readonly taskID?: string | undefined
-  /** `waiting`: not in the outbox yet, or changed since. */
-  readonly state: "waiting" | "stored"
-  /** The agent's work before the message, in a few words; absent until it has been looked up. */
-  readonly answered?: string | undefined
-  readonly files: readonly string[]
-  readonly confirmed: boolean
-}
+const statementSchema = (z: Zod) =>
+  z.object({
+    key: z.string(),
+    type: z.enum(LEARNING_TYPES),
+    sentence: z.string(),
+    messageID: z.string(),
+    /** ISO 8601. */
+    at: z.string(),
+    taskID: z.string().optional(),
+    /** `waiting`: not in the outbox yet, or changed since. */
+    state: z.enum(["waiting", "stored"]),
+    /** The agent's work before the message, in a few words; absent until it has been looked up. */
+    answered: z.string().optional(),
+    files: z.array(z.string()).readonly(),
+    confirmed: z.boolean(),
+  })
+
+export type Statement = Parsed<typeof statementSchema>
 
 /** The learnings given to the model with one message. */
-export type Injected = {
-  /** The first user message, or the compaction request. */
-  readonly messageID: string
-  /** ISO 8601. */
-  readonly at: string
-  readonly text: string
-  readonly keys: readonly string[]
-}
+const injectedSchema = (z: Zod) =>
+  z.object({
+    /** The first user message, or the compaction request. */
+    messageID: z.string(),
+    /** ISO 8601. */
+    at: z.string(),
+    text: z.string(),
+    keys: z.array(z.string()).readonly(),
+  })
+
+export type Injected = Parsed<typeof injectedSchema>
+
+const sessionRecordSchema = (z: Zod) =>
+  z.object({
+    version: z.literal(1),
+    sessionID: z.string(),
+    /** The process responsible for the record. */
+    pid: z.number(),
+    /** OpenCode has not told yet whether the user writes in this session, or a model to its child. */
+    isUnverified: z.boolean().optional(),
+    sayings: z.array(statementSchema(z)).readonly(),
+    given: z.array(injectedSchema(z)).readonly(),
+  })
 
 /** `.opencode/state/learning/sessions/<sessionID>.json`; only for sessions with statements or given learnings. */
-export type SessionRecord = {
-  readonly version: 1
-  readonly sessionID: string
-  /** The process responsible for the record. */
-  readonly pid: number
-  /** OpenCode has not told yet whether the user writes in this session, or a model to its child. */
-  readonly isUnverified?: boolean | undefined
-  readonly sayings: readonly Statement[]
-  readonly given: readonly Injected[]
-}
+export type SessionRecord = Parsed<typeof sessionRecordSchema>
 
 export const MAX_LEARNINGS = 10
 /** A session may have many compactions; only the newest entries are read again. */
 const KEPT_GIVEN = 5
-
-const sessionRecordSchema = (z: Zod): ZodType<SessionRecord> =>
-  z.object({
-    version: z.literal(1),
-    sessionID: z.string(),
-    pid: z.number(),
-    isUnverified: z.boolean().optional(),
-    sayings: z.array(
-      z.object({
-        key: z.string(),
-        type: z.enum(LEARNING_TYPES),
-        sentence: z.string(),
-        messageID: z.string(),
-        at: z.string(),
-        taskID: z.string().optional(),
-        state: z.enum(["waiting", "stored"]),
-        answered: z.string().optional(),
-        files: z.array(z.string()),
-        confirmed: z.boolean(),
-      }),
-    ),
-    given: z.array(z.object({ messageID: z.string(), at: z.string(), text: z.string(), keys: z.array(z.string()) })),
-  })
 
 const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
   version: 1,

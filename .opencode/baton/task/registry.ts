@@ -1,7 +1,6 @@
-import type { ZodType } from "zod"
 import { createLruMap, type LruMap } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import type { Zod } from "../host/schema.ts"
+import type { Parsed, Zod } from "../host/schema.ts"
 import { messagePages, type Sessions } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import {
@@ -14,44 +13,32 @@ import {
   parseNaturalTask,
   parseTask,
   ROLES,
-  type Role,
 } from "./parse.ts"
 
-type BindingOrigin = "message" | "parent" | "history"
-
-/** A session's task, which is kept when its context is lost. */
-export type SessionTask = {
-  version: 1
-  sessionID: string
-  taskID: string
-  role: Role
-  /** True if the user's text states the role and so asks for its protocol. */
-  hasRoleHeading: boolean
-  /** The user's message that set the work, verbatim; for a child session its own first message. */
-  brief: string
-  origin: BindingOrigin
-  /** Since when the session has this task: ISO 8601, UTC. */
-  boundAt: string
-  /** The user took the task off the session; an earlier message that names it no longer counts. */
-  isOff?: boolean | undefined
-}
-
-/** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
-const STORED_BRIEF_CHARACTERS = 24_000
-
-const sessionTaskSchema = (z: Zod): ZodType<SessionTask> =>
+const sessionTaskSchema = (z: Zod) =>
   z.object({
     version: z.literal(1),
     sessionID: z.string(),
     taskID: z.string(),
     role: z.enum(ROLES),
-    // Baton 0.1.0 gave every task the protocol.
+    /** True if the user's text states the role and so asks for its protocol. Baton 0.1.0 gave every task the protocol. */
     hasRoleHeading: z.boolean().default(true),
+    /** The user's message that set the work, verbatim; for a child session its own first message. */
     brief: z.string(),
     origin: z.enum(["message", "parent", "history"]),
+    /** Since when the session has this task: ISO 8601, UTC. */
     boundAt: z.string(),
+    /** The user took the task off the session; an earlier message that names it no longer counts. */
     isOff: z.boolean().optional(),
   })
+
+/** A session's task, which is kept when its context is lost. */
+export type SessionTask = Parsed<typeof sessionTaskSchema>
+
+type BindingOrigin = SessionTask["origin"]
+
+/** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
+const STORED_BRIEF_CHARACTERS = 24_000
 
 /** The bindings of a project's sessions, under `.opencode/state/tasks`, shared by all features. */
 export const createSessionTasks = (deps: { state: StateFolder; log: Log }): JsonStore<SessionTask> =>
