@@ -23,10 +23,13 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
 /** `opencode run "a b"` sends an argument that has a blank as `"a b"`; `$(cat file)` may add a byte order mark. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
 
-/** Removes the quotes that `opencode run` puts around an argument that has a blank. */
+/** Undoes the quoting of `opencode run "a b"`: quotes around the argument, a backslash before each inner one. */
 export const unquoteArgument = (text: string): string => {
-  const [, inner] = /^"((?:\\"|[^"])*)"$/s.exec(text.trim()) ?? []
-  return inner === undefined ? text : inner.replaceAll('\\"', '"')
+  const trimmed = text.trim()
+  const inner = trimmed.slice(1, -1)
+  const isQuoted = trimmed.length > 1 && trimmed.startsWith('"') && trimmed.endsWith('"')
+  if (!isQuoted || inner.replaceAll('\\"', "").includes('"')) return text
+  return inner.replaceAll('\\"', '"')
 }
 
 export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
@@ -239,15 +242,6 @@ export const namesTask = (text: string, taskID: string): boolean =>
 /** The last line of a role prompt; the user's additions follow it. */
 const BRIEF_MARKER = /^<!--[ \t]*baton:brief[ \t]*-->$/
 
-/** Undoes the quoting of `opencode run "a b"`: quotes around the argument, a backslash before each inner one. */
-const unwrapRunQuotes = (text: string): string => {
-  const trimmed = text.trim()
-  const inner = trimmed.slice(1, -1)
-  const isWrapped = trimmed.length > 1 && trimmed.startsWith('"') && trimmed.endsWith('"')
-  if (!isWrapped || inner.replaceAll('\\"', "").includes('"')) return text
-  return inner.replaceAll('\\"', '"')
-}
-
 /**
  * Extracts the user's own words from the message that opened a task: everything but the role prompt, which is known from its
  * file and would fill the task block. The role prompt reaches from its heading to the line `<!-- baton:brief -->`.
@@ -256,7 +250,7 @@ const unwrapRunQuotes = (text: string): string => {
  * @returns the text as typed if it has no role prompt; `""` if it has nothing else
  */
 export const extractBrief = (text: string): string => {
-  const typed = unwrapRunQuotes(text)
+  const typed = unquoteArgument(text)
   const lines = userLines(typed)
   const start = lines.findIndex((line) => parseRoleHeading(line) !== undefined)
   const end = lines.findIndex((line, index) => index > start && BRIEF_MARKER.test(trimLineEnd(line)))
