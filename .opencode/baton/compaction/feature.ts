@@ -4,7 +4,7 @@ import type { Services } from "../core/services.ts"
 import { createKeyedQueue, lazy } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { isRecord } from "../host/schema.ts"
-import { createClientCall, createModelContext, type StoredMessage, unexpectedShape } from "../host/sessions.ts"
+import { createClientCall, createModelContext, readAs, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
@@ -68,11 +68,8 @@ export const createCompactionFeature = (
     },
   })
   const agents = lazy(async () => {
-    const answer = await createClientCall(CALL_DEADLINE_MS)(
-      "app.agents",
-      () => client.app.agents(),
-      (data) => (Array.isArray(data) ? { kind: "ok", value: data } : unexpectedShape("app.agents", data)),
-    )
+    const call = createClientCall(CALL_DEADLINE_MS)
+    const answer = await call("app.agents", () => client.app.agents(), readAs(Array.isArray))
     if (answer.kind === "ok") return answer.value
     throw new Error(answer.reason)
   })

@@ -7,8 +7,10 @@ import {
   isSessionInfo,
   isStoredMessage,
   type Result,
+  readAs,
+  readNothing,
+  readSessionID,
   type StoredMessage,
-  unexpectedShape,
 } from "./sessions.ts"
 
 export type AgentInfo = {
@@ -85,8 +87,6 @@ const readAgent = (value: unknown): AgentInfo | undefined => {
   }
 }
 
-const done = (): Result<undefined> => ({ kind: "ok", value: undefined })
-
 const toBody = ({ text, context, agent, model }: Prompt) => ({
   agent,
   ...(model ? { model } : {}),
@@ -108,39 +108,36 @@ export const createChildSessions = (
     create: ({ parentID, title, permission }) => {
       // OpenCode takes `permission` on all supported versions; the SDK's types do not have it.
       const body = { parentID, title, permission: [...permission] }
-      return call(
-        "session.create",
-        () => session.create({ body }),
-        (data) => (isSessionInfo(data) ? { kind: "ok", value: data.id } : unexpectedShape("session.create", data)),
-      )
+      return call("session.create", () => session.create({ body }), readSessionID)
     },
     prompt: (sessionID, prompt) =>
       wait(
         "session.prompt",
         () => session.prompt({ path: { id: sessionID }, body: toBody(prompt) }),
-        (data) => (isStoredMessage(data) ? { kind: "ok", value: data } : unexpectedShape("session.prompt", data)),
+        readAs(isStoredMessage),
       ),
     start: (sessionID, prompt) =>
-      call("session.promptAsync", () => session.promptAsync({ path: { id: sessionID }, body: toBody(prompt) }), done),
-    abort: (sessionID) => call("session.abort", () => session.abort({ path: { id: sessionID } }), done),
+      call(
+        "session.promptAsync",
+        () => session.promptAsync({ path: { id: sessionID }, body: toBody(prompt) }),
+        readNothing,
+      ),
+    abort: (sessionID) => call("session.abort", () => session.abort({ path: { id: sessionID } }), readNothing),
     children: (sessionID) =>
       call(
         "session.children",
         () => session.children({ path: { id: sessionID } }),
-        (data) =>
-          Array.isArray(data) && data.every(isSessionInfo)
-            ? { kind: "ok", value: data.map(({ id }) => id) }
-            : unexpectedShape("session.children", data),
+        (data) => (Array.isArray(data) && data.every(isSessionInfo) ? { value: data.map(({ id }) => id) } : undefined),
       ),
     isBusy: (sessionID) =>
       call(
         "session.status",
         () => session.status(),
         (data) => {
-          if (!isRecord(data)) return unexpectedShape("session.status", data)
+          if (!isRecord(data)) return undefined
           // Idle sessions are not listed.
           const status = data[sessionID]
-          return { kind: "ok", value: isRecord(status) && status.type !== "idle" }
+          return { value: isRecord(status) && status.type !== "idle" }
         },
       ),
     parentAndPermissions: (sessionID) =>
@@ -149,9 +146,9 @@ export const createChildSessions = (
         () => session.get({ path: { id: sessionID } }),
         (data) => {
           const permission = isRecord(data) ? readRules(data.permission) : undefined
-          if (!isRecord(data) || typeof data.id !== "string" || !permission) return unexpectedShape("session.get", data)
+          if (!isRecord(data) || typeof data.id !== "string" || !permission) return undefined
           const parentID = typeof data.parentID === "string" ? data.parentID : undefined
-          return { kind: "ok", value: { parentID, permission } }
+          return { value: { parentID, permission } }
         },
       ),
     agents: () =>
@@ -161,8 +158,7 @@ export const createChildSessions = (
         (data) => {
           const agents = Array.isArray(data) ? data.map(readAgent) : []
           const known = agents.filter((agent) => agent !== undefined)
-          if (known.length === 0 || known.length < agents.length) return unexpectedShape("app.agents", data)
-          return { kind: "ok", value: known }
+          return known.length === 0 || known.length < agents.length ? undefined : { value: known }
         },
       ),
   }

@@ -1,6 +1,6 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { isRecord } from "./schema.ts"
-import { createClientCall, type Result } from "./sessions.ts"
+import { createClientCall, type Result, readNothing } from "./sessions.ts"
 
 export type PermissionAnswer = "once" | "always" | "reject"
 
@@ -25,7 +25,6 @@ export const createRequests = (
   client: Pick<PluginInput["client"], "postSessionIdPermissionsPermissionId">,
 ): Requests => {
   const call = createClientCall(CALL_DEADLINE_MS)
-  const done = (): Result<undefined> => ({ kind: "ok", value: undefined })
   /** The client that plugins get has no calls for questions, but the one below it sends any request. */
   const post: Post = (options) => {
     const raw: unknown = Reflect.get(client, "_client")
@@ -38,15 +37,15 @@ export const createRequests = (
       call(
         "permission.respond",
         () => client.postSessionIdPermissionsPermissionId({ path: { id, permissionID }, body: { response } }),
-        done,
+        readNothing,
       ),
     answerQuestion: (id, answers) =>
       call(
         "question.reply",
         () => post({ url: "/question/{id}/reply", path: { id }, body: { answers }, headers }),
-        done,
+        readNothing,
       ),
     rejectQuestion: (id) =>
-      call("question.reject", () => post({ url: "/question/{id}/reject", path: { id }, headers }), done),
+      call("question.reject", () => post({ url: "/question/{id}/reject", path: { id }, headers }), readNothing),
   }
 }

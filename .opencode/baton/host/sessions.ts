@@ -8,7 +8,17 @@ import { isRecord } from "./schema.ts"
 /** `missing`: OpenCode answered that it does not exist. */
 export type Result<T> = { kind: "ok"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
 
-type Read<T> = (data: unknown, response: Response | undefined) => Result<T>
+/** @returns undefined for an answer in an unknown shape */
+type Read<T> = (data: unknown, response: Response | undefined) => { readonly value: T } | undefined
+
+/** Reads an answer of which only its coming counts. */
+export const readNothing: Read<undefined> = () => ({ value: undefined })
+
+/** Reads an answer that is taken as it is. */
+export const readAs =
+  <T>(isWanted: (data: unknown) => data is T): Read<T> =>
+  (data) =>
+    isWanted(data) ? { value: data } : undefined
 
 /** Makes one call to OpenCode and reads the answer. Never throws. */
 type ClientCall = <T>(
@@ -17,7 +27,7 @@ type ClientCall = <T>(
   read: Read<T>,
 ) => Promise<Result<T>>
 
-export const unexpectedShape = (what: string, received: unknown): Result<never> => {
+const unexpectedShape = (what: string, received: unknown): Result<never> => {
   const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)
   return { kind: "failed", reason: `${what} answered in an unknown shape: ${shown}` }
 }
@@ -26,7 +36,10 @@ const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Result<T> => {
   if (!isRecord(raw)) return unexpectedShape(what, raw)
   const { data, error } = raw
   const response = raw.response instanceof Response ? raw.response : undefined
-  if (error === undefined) return read(data, response)
+  if (error === undefined) {
+    const found = read(data, response)
+    return found ? { kind: "ok", value: found.value } : unexpectedShape(what, data)
+  }
   const reason = `${what} failed: ${JSON.stringify(error).slice(0, 200)}`
   return { kind: "failed", reason, ...(response?.status === 404 ? { missing: true } : {}) }
 }
@@ -104,6 +117,11 @@ export const isSessionInfo = (value: unknown): value is SessionInfo =>
 const isTodo = (value: unknown): value is Todo =>
   isRecord(value) && typeof value.content === "string" && typeof value.status === "string"
 
+const areTodos = (value: unknown): value is Todo[] => Array.isArray(value) && value.every(isTodo)
+
+/** The id of a session that was created. */
+export const readSessionID: Read<string> = (data) => (isSessionInfo(data) ? { value: data.id } : undefined)
+
 /** Wraps the client's session calls: checks the shape of each answer, and gives each call `deadlineMs` (default 1,000). */
 export const createSessions = (
   client: Pick<PluginInput["client"], "session">,
@@ -118,26 +136,18 @@ export const createSessions = (
         "session.messages",
         () => client.session.messages({ path: { id: sessionID }, query }),
         (data, response) => {
-          if (!Array.isArray(data) || !data.every(isStoredMessage)) return unexpectedShape("session.messages", data)
+          if (!Array.isArray(data) || !data.every(isStoredMessage)) return undefined
           const older = response?.headers?.get("X-Next-Cursor")
-          return { kind: "ok", value: older ? { messages: data, older } : { messages: data } }
+          return { value: older ? { messages: data, older } : { messages: data } }
         },
       )
     },
     info: (sessionID) =>
-      call(
-        "session.get",
-        () => client.session.get({ path: { id: sessionID } }),
-        (data) => (isSessionInfo(data) ? { kind: "ok", value: data } : unexpectedShape("session.get", data)),
-      ),
+      call("session.get", () => client.session.get({ path: { id: sessionID } }), readAs(isSessionInfo)),
     create: (title, permission = []) => {
       // OpenCode takes `permission` on all supported versions; the SDK's types do not have it.
       const body = { title, ...(permission.length === 0 ? {} : { permission: [...permission] }) }
-      return call(
-        "session.create",
-        () => client.session.create({ body }),
-        (data) => (isSessionInfo(data) ? { kind: "ok", value: data.id } : unexpectedShape("session.create", data)),
-      )
+      return call("session.create", () => client.session.create({ body }), readSessionID)
     },
     store: (sessionID, text, target) =>
       call(
@@ -147,7 +157,7 @@ export const createSessions = (
             path: { id: sessionID },
             body: { ...target, noReply: true, parts: [{ type: "text", text }] },
           }),
-        () => ({ kind: "ok", value: undefined }),
+        readNothing,
       ),
     start: (sessionID, text, target) =>
       call(
@@ -157,26 +167,19 @@ export const createSessions = (
             path: { id: sessionID },
             body: { ...target, parts: [{ type: "text", text }] },
           }),
-        () => ({ kind: "ok", value: undefined }),
+        readNothing,
       ),
     parent: (sessionID) =>
       call(
         "session.get",
         () => client.session.get({ path: { id: sessionID } }),
         (data) => {
-          if (!isRecord(data) || typeof data.id !== "string") return unexpectedShape("session.get", data)
-          return { kind: "ok", value: typeof data.parentID === "string" ? data.parentID : undefined }
+          if (!isRecord(data) || typeof data.id !== "string") return undefined
+          return { value: typeof data.parentID === "string" ? data.parentID : undefined }
         },
       ),
     todos: (sessionID) =>
-      call(
-        "session.todo",
-        () => client.session.todo({ path: { id: sessionID } }),
-        (data) => {
-          if (!Array.isArray(data) || !data.every(isTodo)) return unexpectedShape("session.todo", data)
-          return { kind: "ok", value: data }
-        },
-      ),
+      call("session.todo", () => client.session.todo({ path: { id: sessionID } }), readAs(areTodos)),
   }
 }
 
@@ -272,7 +275,7 @@ export const readModels = (client: Pick<PluginInput["client"], "config">): Promi
   createClientCall(CONFIG_DEADLINE_MS)(
     "config.providers",
     () => client.config.providers(),
-    (data) => (isRecord(data) ? { kind: "ok", value: modelsIn(data) } : unexpectedShape("config.providers", data)),
+    (data) => (isRecord(data) ? { value: modelsIn(data) } : undefined),
   )
 
 export const isSameModel = (one: ModelName, other: ModelName): boolean =>

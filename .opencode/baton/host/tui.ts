@@ -42,7 +42,7 @@ const CALL_DEADLINE_MS = 2_000
 export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
   const callClient = createClientCall(CALL_DEADLINE_MS)
   const call = (what: string, work: Parameters<typeof callClient>[1]): Promise<Result<true>> =>
-    callClient(what, work, () => ({ kind: "ok", value: true }))
+    callClient(what, work, () => ({ value: true }))
   return {
     // Only names with an underscore work; others answer true and do nothing.
     openNewSession: () =>
