@@ -1,7 +1,8 @@
 import { constants } from "node:fs"
-import { type FileHandle, open, realpath, stat } from "node:fs/promises"
-import { extname, isAbsolute, relative, resolve, sep } from "node:path"
+import { open, realpath, stat } from "node:fs/promises"
+import { extname, relative, resolve, sep } from "node:path"
 import { errorCode, isNotFound } from "./log.ts"
+import { isInside, readUpTo } from "./untrusted.ts"
 
 /** Matches `*.env` and `*.env.*`: not `env.ts`, but also a folder `.env.d`. */
 const ENV_FILE = /\.env(?:\.|$)/i
@@ -109,7 +110,6 @@ type UnreadableFile = {
 }
 
 export const MAX_FILE_BYTES = 2 * 1024 * 1024
-const READ_CHUNK_BYTES = 64 * 1024
 
 const BINARY_EXTENSIONS: ReadonlySet<string> = new Set(
   [
@@ -135,24 +135,6 @@ const refusal = (path: string, error: unknown): UnreadableFile => {
   return { kind: "refused", path, reason: REASONS[code] ?? `it cannot be read (${code || String(error)})` }
 }
 
-const isInside = (root: string, path: string): boolean => {
-  const way = relative(root, path)
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
-}
-
-/** Reads to the end of the file or until `limit` is exceeded; the file may shrink or grow meanwhile. */
-const readUpTo = async (file: FileHandle, limit: number): Promise<Uint8Array> => {
-  const chunks: Uint8Array[] = []
-  let total = 0
-  while (total <= limit) {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(READ_CHUNK_BYTES), 0, READ_CHUNK_BYTES, total)
-    if (bytesRead === 0) break
-    chunks.push(buffer.subarray(0, bytesRead))
-    total += bytesRead
-  }
-  return Buffer.concat(chunks)
-}
-
 /**
  * Reads a text file of the project. Refuses folders, devices, named pipes, files outside the root (by `..` or a link),
  * secrets, files over 2 MB and binary files.
@@ -170,7 +152,7 @@ export const readProjectFile = async (
   try {
     const named = resolve(base, path)
     const real = await realpath(named)
-    if (!isInside(root, real)) return refused("it lies outside the project")
+    if (real !== root && !isInside(root, real)) return refused("it lies outside the project")
     const shown = relative(base, real).split(sep).join("/")
     if ([named, real].some((each) => isSecretPath(relative(root, each)))) return refused("it may hold secrets")
     // Checked before opening, since opening a device or a pipe may already have an effect.
@@ -184,7 +166,7 @@ export const readProjectFile = async (
       const opened = await file.stat()
       if (!opened.isFile() || opened.ino !== before.ino || opened.dev !== before.dev)
         return refused("it was replaced while it was opened")
-      const bytes = await readUpTo(file, MAX_FILE_BYTES)
+      const bytes = readUpTo(file.fd, opened.size, MAX_FILE_BYTES)
       if (bytes.length > MAX_FILE_BYTES) return refused("it is larger than 2 MB")
       const decoded = decodeText(bytes)
       if (decoded.kind === "binary") return refused("it is binary")

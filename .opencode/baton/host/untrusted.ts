@@ -52,13 +52,12 @@ const requireFile = (found: Stats, path: string, isForeign: boolean): void => {
 }
 
 /** Reads at most one byte over the limit, however large the file is or becomes. */
-const readUpTo = (file: number, size: number, maxBytes: number): Buffer => {
+export const readUpTo = (file: number, size: number, maxBytes: number): Buffer => {
   let buffer = Buffer.alloc(Math.min(Math.max(size, FIRST_BYTES), maxBytes) + 1)
   for (let length = 0; ; ) {
     const bytesRead = readSync(file, buffer, length, buffer.length - length, length)
-    if (bytesRead === 0) return buffer.subarray(0, length)
     length += bytesRead
-    if (length > maxBytes) throw new RefusedFile(`it is larger than ${maxBytes} bytes`)
+    if (bytesRead === 0 || length > maxBytes) return buffer.subarray(0, length)
     if (length === buffer.length) buffer = Buffer.concat([buffer], Math.min(length * 2, maxBytes + 1))
   }
 }
@@ -75,7 +74,9 @@ export const readOwnBytes = (path: string, { maxBytes = MAX_BYTES, isForeign = f
   try {
     const opened = fstatSync(file)
     requireFile(opened, path, isForeign)
-    return readUpTo(file, opened.size, maxBytes)
+    const bytes = readUpTo(file, opened.size, maxBytes)
+    if (bytes.length > maxBytes) throw new RefusedFile(`it is larger than ${maxBytes} bytes`)
+    return bytes
   } finally {
     closeSync(file)
   }
