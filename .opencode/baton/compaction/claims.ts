@@ -2,7 +2,7 @@ import { withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Settings } from "../host/settings.ts"
 import type { CallOptions, ClaimLedger, ClaimOutcome } from "../ledger/ledger.ts"
-import { EDITING_TOOLS, PATCH_TOOLS } from "../task/activity.ts"
+import { WRITING_TOOLS } from "../task/activity.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 
 export type ClaimsMode = Settings["claims"]
@@ -187,7 +187,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       const entry = begin(owner)
       const { isDue } = entry
       entry.isDue = false
-      if (setting !== "exclusive" || !(EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) {
+      if (setting !== "exclusive" || !WRITING_TOOLS.has(tool)) {
         void claimAgain(entry, isDue)
         return undefined
       }

@@ -4,14 +4,7 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
-import {
-  type Activity,
-  afterSnapshot,
-  afterToolUse,
-  EDITING_TOOLS,
-  PATCH_TOOLS,
-  type ToolUse,
-} from "../task/activity.ts"
+import { type Activity, afterSnapshot, afterToolUse, type ToolUse, WRITING_TOOLS } from "../task/activity.ts"
 import { collectUserText, namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { TaskClaims } from "./claims.ts"
@@ -219,7 +212,7 @@ export const createTurns = (deps: TurnsDeps): Turns => {
       const judge = async (binding: SessionTask | undefined): Promise<string | undefined> =>
         binding && (await claims()).toolStarting(binding, tool)
       const known = tasks.cached(sessionID)
-      if (known && (EDITING_TOOLS.has(tool) || PATCH_TOOLS.has(tool))) return judge(known)
+      if (known && WRITING_TOOLS.has(tool)) return judge(known)
       // No tool waits for a search of the task, and only one that changes files for the claim.
       inBackground(sessionID, tasks.find(sessionID).then(judge))
       return undefined

@@ -20,9 +20,7 @@ export const PATCH_PATH =
 export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])
 
 const pathOf = (value: unknown): string[] =>
-  typeof value === "object" && value !== null && "filePath" in value && typeof value.filePath === "string"
-    ? [value.filePath]
-    : []
+  isRecord(value) && typeof value.filePath === "string" ? [value.filePath] : []
 
 type Arguments = Readonly<Record<string, unknown>>
 
