@@ -295,9 +295,4 @@ export const detect = (text: string): Detection => {
 }
 
 /** Tells whether a user's message teaches something, without loading the rest of the feature. */
-export const isTeaching = (parts: readonly Part[]): boolean => {
-  const text = collectUserText(parts)
-  // A message that sets a task teaches nothing.
-  if (parseTask(text) !== undefined) return false
-  return detect(text).learnings.length > 0
-}
+export const isTeaching = (parts: readonly Part[]): boolean => detect(collectUserText(parts)).learnings.length > 0
