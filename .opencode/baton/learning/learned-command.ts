@@ -6,7 +6,7 @@
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../host/cli.ts"
-import type { Log } from "../host/log.ts"
+import { type Log, SILENT } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
@@ -20,21 +20,11 @@ import { fromLedger, isLearningType, type KnownLearning, LEARNING_TYPES, type Le
 import { findLearningProject, type LearningProject, retireEntry } from "./learning.ts"
 import { createSessionRecords, type SessionRecord } from "./records.ts"
 
-type Request =
-  | {
-      readonly action: "list" | "export"
-      readonly directory: string | undefined
-      readonly json: boolean
-      readonly all: boolean
-    }
-  | { readonly action: "show"; readonly id: string; readonly directory: string | undefined; readonly json: boolean }
-  | {
-      readonly action: "forget"
-      readonly id: string
-      readonly reason: string
-      readonly directory: string | undefined
-      readonly json: boolean
-    }
+type Request = { readonly directory: string | undefined; readonly json: boolean } & (
+  | { readonly action: "list" | "export"; readonly all: boolean }
+  | { readonly action: "show"; readonly id: string }
+  | { readonly action: "forget"; readonly id: string; readonly reason: string }
+)
 
 const ACTIONS: ReadonlySet<string> = new Set(["list", "show", "forget", "export"])
 
@@ -191,12 +181,8 @@ const failed = (message: string): number => {
   say(message)
   return FAILED_EXIT_CODE
 }
-const LOG: Log = {
-  debug: () => {},
-  info: () => {},
-  warn: (message, extra = {}) => say(`${message}: ${Object.values(extra).join(": ")}`),
-  error: (message, extra = {}) => say(`${message}: ${Object.values(extra).join(": ")}`),
-}
+const report: Log["warn"] = (message, extra = {}) => say(`${message}: ${Object.values(extra).join(": ")}`)
+const LOG: Log = { ...SILENT, warn: report, error: report }
 
 const openProject = async (root: string) => {
   const state = createStateFolder(root)
@@ -208,7 +194,7 @@ const openProject = async (root: string) => {
   const records = createSessionRecords({ state, log: LOG, pid: process.pid })
   const read = async () => {
     await outbox.flush(FLUSH_DEADLINE_MS)
-    return await ledger.readLearnings(project.name, { deadlineMs: READ_DEADLINE_MS })
+    return ledger.readLearnings(project.name, { deadlineMs: READ_DEADLINE_MS })
   }
   return { project, outbox, records, read }
 }
