@@ -227,7 +227,7 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
           identity: context.identity,
           facts: context.facts,
           otherHandoffs: handoffsBeside(binding, context.handoffs, sessionState),
-          ...(previousSummary === undefined ? {} : { previousSummary }),
+          previousSummary,
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })

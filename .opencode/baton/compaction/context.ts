@@ -145,9 +145,9 @@ export type KnownTask = {
   handoffs: readonly string[]
   logs: LedgerTask["logs"]
   /** Why the ledger could not be asked. */
-  failure?: string
+  failure?: string | undefined
   /** The path at which the ledger's database should be. */
-  missingDatabase?: string
+  missingDatabase?: string | undefined
 }
 
 /** Reads ledger and protocol. */
@@ -167,13 +167,13 @@ export const readKnownTask = async (
   if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, handoffs: [], logs: [] }
   if (read.kind === "unavailable") {
     const { reason: failure, missingDatabase } = read
-    return { identity: known, handoffs: [], logs: [], failure, ...(missingDatabase ? { missingDatabase } : {}) }
+    return { identity: known, handoffs: [], logs: [], failure, missingDatabase }
   }
   const { title, status, definitionOfDone, description, logs } = read.task
   const { specification, handoffs } = splitHandoffs(description)
-  const ledger = { title, status, ...(definitionOfDone === undefined ? {} : { definitionOfDone }), specification }
+  const ledger = { title, status, definitionOfDone, specification }
   const claim = await findOtherClaim(deps, binding, read.task.claim)
-  return { identity: { ...known, ledger, ...(claim ? { claim } : {}) }, logs, handoffs }
+  return { identity: { ...known, ledger, claim }, logs, handoffs }
 }
 
 /** Reads todos and git, and adds them to a session's activity. */
@@ -183,7 +183,7 @@ export const loadFacts = async (
   { count, activity }: SessionState,
 ): Promise<Facts> => {
   const [todos, git] = await Promise.all([readTodos(deps, sessionID), readGit(deps, sessionID)])
-  return { compactions: count, activity, todos, ...(git ? { git } : {}) }
+  return { compactions: count, activity, todos, git }
 }
 
 /** Reads ledger, protocol, todos and git side by side. */

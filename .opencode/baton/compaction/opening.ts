@@ -4,6 +4,7 @@ import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 import { fenced, namesTask } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
+import type { KnownTask } from "./context.ts"
 import {
   FROM_AGENTS,
   type OtherClaim,
@@ -22,27 +23,23 @@ export type EarlierHandoff = {
   /** Handoffs of further sessions, the newest first. */
   others: readonly string[]
   /** The user's first message in that session, where its record is still there. */
-  brief?: string
-  git?: {
-    /** `head` has 12 digits. */
-    then: GitState
-    now: GitState
-    /** Undefined where the commit is not in this repository. */
-    commitsSince?: number
-  }
+  brief?: string | undefined
+  git?: GitSince | undefined
 }
 
-export type OpeningInput = {
-  /** `brief` is the text of the message beside it, so that nothing is said twice. */
-  identity: TaskIdentity
-  /** Why the ledger could not be asked. */
-  failure?: string
-  /** The path at which the ledger's database should be. */
-  missingDatabase?: string
+type GitSince = {
+  /** `head` has 12 digits. */
+  then: GitState
+  now: GitState
+  /** Undefined where the commit is not in this repository. */
+  commitsSince: number | undefined
+}
+
+/** `identity.brief` is the text of the message beside it, so that nothing is said twice. */
+export type OpeningInput = Omit<KnownTask, "handoffs"> & {
   /** Ids in the ledger that are most like an unknown one; absent when they could not be listed. */
-  nearest?: readonly TaskSummary[]
-  logs: LedgerTask["logs"]
-  earlier?: EarlierHandoff
+  nearest?: readonly TaskSummary[] | undefined
+  earlier?: EarlierHandoff | undefined
   budget: Budget
 }
 

@@ -50,8 +50,8 @@ const LEDGER_DEADLINE_MS = 5_000
 
 type Material = {
   known: KnownTask
-  nearest?: readonly TaskSummary[]
-  earlier?: EarlierHandoff
+  nearest?: readonly TaskSummary[] | undefined
+  earlier?: EarlierHandoff | undefined
 }
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
@@ -91,8 +91,8 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       title,
       text: handoffBody(handoff),
       others: others.filter((other) => parseHandoffTitle(other)?.sessionID !== sessionID),
-      ...(other?.taskID === taskID ? { brief: other.brief } : {}),
-      ...(then && now ? { git: { then, now, ...(commitsSince === undefined ? {} : { commitsSince }) } } : {}),
+      brief: other?.taskID === taskID ? other.brief : undefined,
+      git: then && now && { then, now, commitsSince },
     }
   }
 
@@ -107,11 +107,7 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...known.handoffs, ...inOutbox])
-    return {
-      known,
-      ...(nearest ? { nearest } : {}),
-      ...(earlier ? { earlier } : {}),
-    }
+    return { known, nearest, earlier }
   }
 
   const begin = (binding: SessionTask, model: ModelName): Reading => {
@@ -169,17 +165,9 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       if (read) reading.delete(sessionID)
       else if (before) return before
       const material = read ?? lateMaterial(binding)
-      const { nearest, earlier } = material
-      const { identity, logs, failure, missingDatabase } = material.known
-      const input: OpeningInput = {
-        identity: { ...identity, brief: messageText },
-        logs,
-        ...(nearest ? { nearest } : {}),
-        budget: createBudget(contextTokens),
-        ...(failure === undefined ? {} : { failure }),
-        ...(missingDatabase === undefined ? {} : { missingDatabase }),
-        ...(earlier ? { earlier } : {}),
-      }
+      const { known: task, nearest, earlier } = material
+      const identity = { ...task.identity, brief: messageText }
+      const input: OpeningInput = { ...task, identity, nearest, earlier, budget: createBudget(contextTokens) }
       const isComplete = typeof identity.ledger === "object"
       const opening: Opening = {
         taskID,

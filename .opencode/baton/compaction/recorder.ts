@@ -132,7 +132,7 @@ export const createRecorder = ({
       facts,
       number,
       summary: compaction.summary,
-      ...(lastHandoff ? { earlierHandoff: lastHandoff.text } : {}),
+      earlierHandoff: lastHandoff?.text,
       isInherited: !hasOwnHandoff(sessionState),
       budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })

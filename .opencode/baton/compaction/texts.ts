@@ -4,7 +4,7 @@ import { type Facts, renderFacts } from "../task/activity.ts"
 import { fenced, type Role } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
 
-type TaskInLedger = { title: string; status: string; definitionOfDone?: string; specification: string }
+type TaskInLedger = { title: string; status: string; definitionOfDone?: string | undefined; specification: string }
 
 /** Another session's claim on the task. `summary`: who, where and since when. */
 export type OtherClaim = { summary: string; isExclusive: boolean }
@@ -19,7 +19,7 @@ export type TaskIdentity = {
   /** The session works for another one, whose task this is. */
   isChild: boolean
   ledger?: TaskInLedger | "unknown"
-  claim?: OtherClaim
+  claim?: OtherClaim | undefined
 }
 
 /** The task as the ledger has it. */
@@ -157,7 +157,7 @@ type CompactionPromptInput = {
   /** Handoffs that other sessions wrote while this one worked on the task. */
   otherHandoffs: readonly string[]
   /** The summary to carry over, unless the conversation still shows it. */
-  previousSummary?: string
+  previousSummary?: string | undefined
   /** Additions of other plugins in output.context, which a replaced prompt would drop. */
   otherContext: readonly string[]
   budget: Budget
@@ -227,7 +227,7 @@ type ResumeNoteInput = {
   /** The summary, trimmed; empty when the summariser wrote nothing. */
   summary: string
   /** The newest handoff with a text before this one; stands in for an empty summary. */
-  earlierHandoff?: string
+  earlierHandoff?: string | undefined
   /** Another session wrote that one: this summary is the first that could carry it on, and may not. */
   isInherited?: boolean
   budget: Budget

@@ -36,7 +36,7 @@ type Draft = {
   /** The rules of the session that hands over. */
   readonly permission: readonly PermissionRule[]
   /** Has the new session begin at once. Called with it before it does. @returns the reason why it must not */
-  readonly begin?: (sessionID: string) => Promise<string | undefined>
+  readonly begin?: ((sessionID: string) => Promise<string | undefined>) | undefined
 }
 
 export type Delivery = (draft: Draft) => Promise<Delivered>

@@ -1,19 +1,23 @@
-import type { GitState } from "../host/git.ts"
 import { truncate } from "../host/log.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
+type LedgerTask = {
+  readonly taskID: string
+  readonly definitionOfDone?: string | undefined
+  readonly specification: string
+}
+
 export type HandoffFacts = Facts & {
   /** The task as the ledger has it. */
-  readonly task?: { readonly taskID: string; readonly definitionOfDone?: string; readonly specification: string }
+  readonly task?: LedgerTask | undefined
   /** Verbatim. */
-  readonly firstRequest?: string
+  readonly firstRequest?: string | undefined
   /** The user's messages after the first, verbatim, oldest first. */
   readonly laterRequests?: readonly string[]
   /** Changed and not committed, relative to the worktree. */
-  readonly dirtyFiles?: readonly string[]
-  readonly git?: GitState
+  readonly dirtyFiles?: readonly string[] | undefined
 }
 
 const DEFINITION_OF_DONE_CHARACTERS = 2_000
@@ -38,7 +42,7 @@ const cut = (text: string, characters: number, source: string, show = (part: str
 
 const section = (heading: string, text: string): string[] => (text.trim() === "" ? [] : [`## ${heading}\n${text}`])
 
-const renderTask = ({ taskID, definitionOfDone = "", specification }: NonNullable<HandoffFacts["task"]>): string[] => {
+const renderTask = ({ taskID, definitionOfDone = "", specification }: LedgerTask): string[] => {
   const source = `prog show ${taskID}`
   return [
     ...section("Definition of done", cut(definitionOfDone, DEFINITION_OF_DONE_CHARACTERS, source)),
@@ -143,7 +147,7 @@ export type DraftParts = {
   readonly goal: string
   /** Written by the model. */
   readonly prompt: string
-  readonly task?: { readonly taskID: string; readonly heading: string }
+  readonly task?: { readonly taskID: string; readonly heading: string } | undefined
   /** Facts gathered by program; see `renderHandoffFacts`. */
   readonly facts: string
 }

@@ -159,7 +159,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       files: loaded.references,
       goal,
       prompt,
-      ...(binding ? { task: { taskID: binding.taskID, heading: HEADINGS[binding.role] } } : {}),
+      task: binding && { taskID: binding.taskID, heading: HEADINGS[binding.role] },
       facts: renderHandoffFacts(facts),
     })
     const at = now()
@@ -194,7 +194,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
             goal: record.goal,
             target,
             permission: own.value.permission,
-            ...(isWanted ? { begin } : {}),
+            begin: isWanted ? begin : undefined,
           })
         : { kind: "failed", reason: `this session's permission rules are not known: ${own.reason}` }
     const result = { delivered: delivered.kind, ...(notStarted === undefined ? {} : { notStarted }) }
@@ -263,7 +263,7 @@ export const createHandoffFeature = (
     }
     const { description, definitionOfDone } = read.task
     const { specification } = splitHandoffs(description)
-    return { taskID, specification, ...(definitionOfDone === undefined ? {} : { definitionOfDone }) }
+    return { taskID, specification, definitionOfDone }
   }
 
   /** Of the handoff that began this session. */
@@ -273,7 +273,7 @@ export const createHandoffFeature = (
     )
     if (record?.laterRequests === undefined) return undefined
     const { draft, firstRequest: first, laterRequests: later } = record
-    return { draft, requests: { later, ...(first === undefined ? {} : { first }) } }
+    return { draft, requests: { first, later } }
   }
 
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
@@ -291,17 +291,10 @@ export const createHandoffFeature = (
     if (incomplete !== undefined)
       log.warn("the session's history was not read to its beginning", { sessionID, reason: incomplete })
     const isComplete = incomplete === undefined
-    const { first, later } = collectRequests(userTexts, { isComplete, isCommand: isOwnCommand(prompts), earlier })
-    return {
-      compactions,
-      activity,
-      todos: todos.kind === "ok" ? todos.value : [],
-      ...(task ? { task } : {}),
-      ...(first === undefined ? {} : { firstRequest: first }),
-      laterRequests: later,
-      ...(git ? { git } : {}),
-      ...(dirtyFiles === undefined ? {} : { dirtyFiles }),
-    }
+    const requests = collectRequests(userTexts, { isComplete, isCommand: isOwnCommand(prompts), earlier })
+    const { first: firstRequest, later: laterRequests } = requests
+    const known = todos.kind === "ok" ? todos.value : []
+    return { compactions, activity, todos: known, task, firstRequest, laterRequests, git, dirtyFiles }
   }
 
   const userInterface = detectUi({ argv: process.argv, isMainThread })

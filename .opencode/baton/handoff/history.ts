@@ -11,7 +11,7 @@ type SessionHistory = {
   readonly activity: Activity
   readonly compactions: number
   /** The reason why some messages were not read; undefined when all were. */
-  readonly incomplete?: string
+  readonly incomplete: string | undefined
 }
 
 const PAGE_MESSAGES = 200
@@ -38,18 +38,13 @@ export const readHistory = async (
     pages.unshift(messages.flatMap(stepsOf))
     if (isOldest) incomplete = undefined
   }
-  return {
-    userTexts: texts.flat(),
-    activity: activityOf(pages.flat(), root),
-    compactions,
-    ...(incomplete === undefined ? {} : { incomplete }),
-  }
+  return { userTexts: texts.flat(), activity: activityOf(pages.flat(), root), compactions, incomplete }
 }
 
 /** The user's own words of a session, and of those it was handed over from. */
 type Requests = {
   /** Undefined if the session was not read to its beginning. */
-  readonly first?: string
+  readonly first?: string | undefined
   /** Oldest first. */
   readonly later: readonly string[]
 }

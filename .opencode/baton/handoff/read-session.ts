@@ -267,7 +267,7 @@ export const createReadSession = ({ sessions, records, isSameTask, run, log, sta
       before === undefined || before === ""
         ? await readNewest(sessions, sessionID, limit)
         : await readBefore(sessions, { sessionID, before, limit }, isOver)
-    const output = renderTranscript({ ...page, detail, limit, maxLimit: MAX_LIMIT, ...(before ? { before } : {}) })
+    const output = renderTranscript({ ...page, detail, limit, maxLimit: MAX_LIMIT, before: before || undefined })
     return { title, output: `${notice}${output}` }
   }
 

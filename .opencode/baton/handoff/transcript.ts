@@ -80,7 +80,7 @@ export type TranscriptPage = {
   readonly limit: number
   readonly maxLimit: number
   /** Set when the page ends before this message instead of at the session's end. */
-  readonly before?: string
+  readonly before?: string | undefined
 }
 
 const footer = (page: TranscriptPage, shown: number, firstID: string | undefined): string => {

@@ -157,7 +157,7 @@ export type Facts = {
   compactions: number
   activity: Activity
   todos: readonly Pick<Todo, "content" | "status">[]
-  git?: GitState
+  git?: GitState | undefined
 }
 
 const SHOWN_FILES = 40
