@@ -47,22 +47,6 @@ type ClaimsDeps = {
   log: Log
 }
 
-/** The claims that this process's sessions have on their tasks. */
-export type TaskClaims = {
-  /**
-   * Claims the task in the background, at a session's first tool.
-   *
-   * @returns the reason to refuse a tool that changes files
-   */
-  toolStarting(binding: SessionTask, tool: string): Promise<string | undefined>
-  /** The user goes on with a session: a task that it did not get or lost may be claimed again. */
-  userArrived(sessionID: string): Promise<void>
-  /** Releases the claim of a deleted session. */
-  forget(sessionID: string): Promise<void>
-  /** Releases all of them. */
-  stop(): Promise<void>
-}
-
 const heldText = (taskID: string, summary: string): string =>
   [
     `Task ${taskID} is claimed by ${summary}, so this session may not change its files now (setting "claims": "exclusive").`,
@@ -75,7 +59,10 @@ const lostText = (taskID: string): string =>
 const reasonOf = (state: ClaimState): string =>
   "summary" in state ? state.summary : "reason" in state ? state.reason : ""
 
-export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps): TaskClaims => {
+export type TaskClaims = ReturnType<typeof createTaskClaims>
+
+/** The claims that this process's sessions have on their tasks. */
+export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps) => {
   const entries = new Map<string, Entry>()
   let timer: NodeJS.Timeout | undefined
 
@@ -179,7 +166,12 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
   }
 
   return {
-    toolStarting: async (binding, tool) => {
+    /**
+     * Claims the task in the background, at a session's first tool.
+     *
+     * @returns the reason to refuse a tool that changes files
+     */
+    toolStarting: async (binding: SessionTask, tool: string): Promise<string | undefined> => {
       const setting = await mode()
       if (setting === "off" || tool === HANDOFF_TOOL) return undefined
       const owner = await tasks.owner(binding)
@@ -200,7 +192,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       log.info("a tool is refused: the task is another's", { sessionID, taskID, tool })
       return state.kind === "held" ? heldText(taskID, state.summary) : lostText(taskID)
     },
-    userArrived: async (sessionID) => {
+    /** The user goes on with a session: a task that it did not get or lost may be claimed again. */
+    userArrived: async (sessionID: string): Promise<void> => {
       const entry = entries.get(sessionID)
       if (!entry) return
       const before = await entry.state
@@ -209,8 +202,10 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
       if (kind === "held") entry.isDue = true
       else if (kind !== "claimed" && kind !== "reopened") entries.delete(sessionID)
     },
-    forget: (sessionID) => release([sessionID]),
-    stop: async () => {
+    /** Releases the claim of a deleted session. */
+    forget: (sessionID: string): Promise<void> => release([sessionID]),
+    /** Releases all of them. */
+    stop: async (): Promise<void> => {
       clearInterval(timer)
       timer = undefined
       await release([...entries.keys()])

@@ -9,7 +9,7 @@ import type { Outbox } from "../ledger/outbox-store.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
-import { createRecorder, type Recorder } from "./recorder.ts"
+import { createRecorder } from "./recorder.ts"
 import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
 import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
@@ -112,17 +112,6 @@ const NEWEST_MESSAGES = 20
 /** Two compactions in a row have the summary, a continue message and the next request between them. */
 const IN_A_ROW_MESSAGES = 10
 
-/** Prepares the summariser's prompt and records the summary. */
-export type Compaction = Recorder & {
-  /** Starts reading for the hook when OpenCode stores the request for a compaction. */
-  begin(sessionID: string): void
-  /** @returns the change to the compacting hook's output, or nothing for a session without a task */
-  preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
-  /** Finds a compaction that no turn may follow, such as a manual one. @returns what records it */
-  findNewest(sessionID: string): Promise<() => Promise<void>>
-  forget(sessionID: string): void
-}
-
 /**
  * The handoffs that other sessions wrote since this one has the task; for a task that was named after a compaction all of them,
  * since the summariser does not see the text beside the message that names it.
@@ -139,7 +128,10 @@ const handoffsBeside = (
   })
 }
 
-export const createCompaction = (deps: CompactionDeps): Compaction => {
+export type Compaction = ReturnType<typeof createCompaction>
+
+/** Prepares the summariser's prompt and records the summary. */
+export const createCompaction = (deps: CompactionDeps) => {
   const { tasks, sessionStates, outbox, seen, sessions, notices, log, now } = deps
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const isTurnSeen = (sessionID: string): boolean => seen.get(sessionID)?.isTurnSeen === true
@@ -200,10 +192,12 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
   return {
     ...recorder,
 
+    /** Starts reading for the hook when OpenCode stores the request for a compaction. */
     begin: preparations.begin,
     forget: preparations.forget,
 
-    preparePrompt: async (sessionID, output) => {
+    /** @returns the change to the compacting hook's output, or nothing for a session without a task */
+    preparePrompt: async (sessionID: string, output: CompactingOutput): Promise<Change | undefined> => {
       const prepared = await preparations.take(sessionID)
       if (!prepared) return undefined
       const { binding, instructions, searched } = prepared
@@ -242,7 +236,8 @@ export const createCompaction = (deps: CompactionDeps): Compaction => {
       }
     },
 
-    findNewest: async (sessionID) => {
+    /** Finds a compaction that no turn may follow, such as a manual one. @returns what records it */
+    findNewest: async (sessionID: string): Promise<() => Promise<void>> => {
       const binding = await tasks.find(sessionID)
       if (!binding) return async () => {}
       const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)

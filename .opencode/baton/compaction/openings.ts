@@ -30,20 +30,6 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> 
   notices: Notices
 }
 
-export type Openings = {
-  /** Starts reading when a user's message arrives, beside OpenCode's own preparation of the request. */
-  begin(binding: SessionTask, model: ModelName): Promise<void>
-  /**
-   * Gives the text for a request: the same each time once the ledger has given the task.
-   *
-   * @param messageText the text of the message beside it
-   */
-  find(binding: SessionTask, model: ModelName, messageText: string): Promise<Opening>
-  /** Another has the task: the user is told at once, the model with the next message. */
-  claimed(sessionID: string, taskID: string, summary: string): Promise<void>
-  forget(sessionID: string): void
-}
-
 /** A request waits this long from its message on. A later answer is in the next request. */
 const REQUEST_DEADLINE_MS = 2_500
 const LEDGER_DEADLINE_MS = 5_000
@@ -56,8 +42,10 @@ type Material = {
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
+export type Openings = ReturnType<typeof createOpenings>
+
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
-export const createOpenings = (deps: OpeningDeps): Openings => {
+export const createOpenings = (deps: OpeningDeps) => {
   const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, notices, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
@@ -149,11 +137,17 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
   }
 
   return {
-    begin: async (binding, model) => {
+    /** Starts reading when a user's message arrives, beside OpenCode's own preparation of the request. */
+    begin: async (binding: SessionTask, model: ModelName): Promise<void> => {
       const { opening } = await sessionStates.load(binding.sessionID)
       if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
     },
-    find: async (binding, model, messageText) => {
+    /**
+     * Gives the text for a request: the same each time once the ledger has given the task.
+     *
+     * @param messageText the text of the message beside it
+     */
+    find: async (binding: SessionTask, model: ModelName, messageText: string): Promise<Opening> => {
       const { sessionID, taskID, role } = binding
       const { opening: known, count } = await sessionStates.load(sessionID)
       const before = isOf(known, binding) ? known : undefined
@@ -189,7 +183,8 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })
       return opening
     },
-    claimed: async (sessionID, taskID, summary) => {
+    /** Another has the task: the user is told at once, the model with the next message. */
+    claimed: async (sessionID: string, taskID: string, summary: string): Promise<void> => {
       const { key, ...notice } = claimNotice(taskID, summary)
       const { opening } = await sessionStates.load(sessionID)
       if (opening?.taskID !== taskID || opening.told === key) return
@@ -198,6 +193,6 @@ export const createOpenings = (deps: OpeningDeps): Openings => {
       await sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, opening: changed }))
       void sessionStates.save(sessionID)
     },
-    forget: (sessionID) => void reading.delete(sessionID),
+    forget: (sessionID: string): void => void reading.delete(sessionID),
   }
 }

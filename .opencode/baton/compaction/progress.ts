@@ -38,19 +38,6 @@ type OpenWork = Parsed<typeof openWorkSchema>
 /** A crash loses at most what happened in this time. */
 export const RECORD_EVERY_MS = 60_000
 
-/** Records in the ledger what the program knows of a session's work, so that a crash without a compaction leaves it. */
-export type Progress = {
-  /** A tool was used or a file changed in a session with a task. */
-  changed(binding: SessionTask): void
-  /** The turn is over. */
-  idle(sessionID: string): void
-  /** Records what sessions left whose process ended in the middle of a turn. */
-  recover(): Promise<void>
-  forget(sessionID: string): void
-  /** Records what is not recorded yet. */
-  stop(): Promise<void>
-}
-
 type ProgressDeps = FactsDeps & {
   state: StateFolder
   sessionStates: Pick<SessionStates, "load">
@@ -71,7 +58,10 @@ const hasEnded = ({ pid, startedAt }: OpenWork): boolean => {
   return start !== undefined && start !== startedAt
 }
 
-export const createProgress = (deps: ProgressDeps): Progress => {
+export type Progress = ReturnType<typeof createProgress>
+
+/** Records in the ledger what the program knows of a session's work, so that a crash without a compaction leaves it. */
+export const createProgress = (deps: ProgressDeps) => {
   const { state, sessionStates, bindings, tasks, outbox, queue, log, now } = deps
   const store = createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
   const open = new Map<string, OpenWork>()
@@ -188,7 +178,8 @@ export const createProgress = (deps: ProgressDeps): Progress => {
   })
 
   return {
-    changed: (binding) => {
+    /** A tool was used or a file changed in a session with a task. */
+    changed: (binding: SessionTask): void => {
       const { sessionID, taskID } = binding
       // A subagent's work is its parent's.
       if (binding.origin === "parent") return
@@ -209,27 +200,29 @@ export const createProgress = (deps: ProgressDeps): Progress => {
       timer.unref()
       unrecorded.set(sessionID, { binding, timer })
     },
-    // OpenCode reports the end of a turn more than once.
-    idle: (sessionID) => {
+    /** The turn is over, which OpenCode reports more than once. */
+    idle: (sessionID: string): void => {
       const work = open.get(sessionID)
       if (work?.isIdle === false) write({ ...work, isIdle: true })
       const last = recorded.get(sessionID)
       if (!last || performance.now() - last.at >= RECORD_EVERY_MS) void recordNow(sessionID)
       closeIfRecorded(sessionID)
     },
-    recover: () => {
+    /** Records what sessions left whose process ended in the middle of a turn. */
+    recover: (): Promise<void> => {
       recovering ??= recoverAll().finally(() => {
         recovering = undefined
       })
       return recovering
     },
-    forget: (sessionID) => {
+    forget: (sessionID: string): void => {
       close(sessionID)
       clearTimeout(unrecorded.get(sessionID)?.timer)
       unrecorded.delete(sessionID)
       recorded.delete(sessionID)
     },
-    stop: async () => {
+    /** Records what is not recorded yet. */
+    stop: async (): Promise<void> => {
       for (const work of open.values()) if (!work.isIdle) write({ ...work, isIdle: true })
       await Promise.all([...unrecorded.keys(), ...recording.keys()].map(recordNow))
     },

@@ -24,11 +24,6 @@ import { renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 /** `delivered` resolves when the record reached the ledger or was left to the outbox. */
 type Recorded = { note: string; delivered: Promise<void> }
 
-export type Recorder = {
-  /** Records a compaction once, however often it is reported. On disk when this resolves. */
-  record(binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded>
-}
-
 type RecorderDeps = {
   sessionStates: SessionStates
   sessions: Pick<Sessions, "info">
@@ -64,15 +59,7 @@ const noticeText = (summary: string): string => {
   return summaryLine(summary) || "the summary was empty; the task is kept"
 }
 
-export const createRecorder = ({
-  sessionStates,
-  sessions,
-  outbox,
-  loadContext,
-  notices,
-  log,
-  now,
-}: RecorderDeps): Recorder => {
+export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, notices, log, now }: RecorderDeps) => {
   /** Records until they are delivered, so that a second report of a compaction waits for the delivery, too. */
   const running = new Map<string, Promise<Recorded>>()
 
@@ -166,7 +153,8 @@ export const createRecorder = ({
   }
 
   return {
-    record: (binding, compaction) => {
+    /** Records a compaction once, however often it is reported. On disk when this resolves. */
+    record: (binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded> => {
       const key = [compaction.summaryID, binding.taskID, binding.role].join("\n")
       const known = running.get(key)
       if (known) return known

@@ -113,24 +113,7 @@ const TASK_DEADLINE_MS = 500
 const READ_TOOL = "read_session"
 
 /** Follows the sessions turn by turn: their task, their activity, their compactions. */
-export type Turns = {
-  /** A user's message arrived: reading the task for its request starts now. */
-  userArrived(sessionID: string, model: ModelName): void
-  modelUsed(sessionID: string, contextTokens: number): void
-  /** @returns the reason to refuse the tool, or nothing */
-  toolStarting(sessionID: string, tool: string): Promise<string | undefined>
-  toolUsed(sessionID: string, use: ToolUse): undefined
-  /** @returns the change to the compacting hook's output, or nothing for a session without a task */
-  preparePrompt(sessionID: string, output: CompactingOutput): Promise<Change | undefined>
-  /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
-  addNote(messages: StoredMessage[]): Promise<Change | undefined>
-  observe(event: Event): void
-  /** Ends the session's claim on its task. */
-  releaseClaim(sessionID: string): Promise<void>
-  stop(): Promise<void>
-}
-
-export const createTurns = (deps: TurnsDeps): Turns => {
+export const createTurns = (deps: TurnsDeps) => {
   const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
@@ -191,7 +174,8 @@ export const createTurns = (deps: TurnsDeps): Turns => {
   }
 
   return {
-    userArrived: (sessionID, model) => {
+    /** A user's message arrived: reading the task for its request starts now. */
+    userArrived: (sessionID: string, model: ModelName): void => {
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
       inBackground(sessionID, openingBegun)
@@ -203,12 +187,13 @@ export const createTurns = (deps: TurnsDeps): Turns => {
         )
     },
 
-    modelUsed: (sessionID, contextTokens) => {
+    modelUsed: (sessionID: string, contextTokens: number): void => {
       if (tasks.cached(sessionID))
         void sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, contextTokens }))
     },
 
-    toolStarting: async (sessionID, tool) => {
+    /** @returns the reason to refuse the tool, or nothing */
+    toolStarting: async (sessionID: string, tool: string): Promise<string | undefined> => {
       const judge = async (binding: SessionTask | undefined): Promise<string | undefined> =>
         binding && (await claims()).toolStarting(binding, tool)
       const known = tasks.cached(sessionID)
@@ -218,14 +203,17 @@ export const createTurns = (deps: TurnsDeps): Turns => {
       return undefined
     },
 
-    toolUsed: (sessionID, use) => {
+    toolUsed: (sessionID: string, use: ToolUse): undefined => {
       activity.toolUsed(sessionID, use)
       return undefined
     },
 
-    preparePrompt: async (sessionID, output) => (await compaction()).preparePrompt(sessionID, output),
+    /** @returns the change to the compacting hook's output, or nothing for a session without a task */
+    preparePrompt: async (sessionID: string, output: CompactingOutput): Promise<Change | undefined> =>
+      (await compaction()).preparePrompt(sessionID, output),
 
-    addNote: async (messages) => {
+    /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
+    addNote: async (messages: StoredMessage[]): Promise<Change | undefined> => {
       const asked = performance.now()
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isSummaryRequest(messages)) return undefined
@@ -247,7 +235,7 @@ export const createTurns = (deps: TurnsDeps): Turns => {
       return () => appendNote(messages, completed.requestID, note)
     },
 
-    observe: (event) => {
+    observe: (event: Event): void => {
       switch (event.type) {
         case "message.part.updated": {
           const { part } = event.properties
@@ -283,9 +271,10 @@ export const createTurns = (deps: TurnsDeps): Turns => {
       }
     },
 
-    releaseClaim: async (sessionID) => (await claims.current)?.forget(sessionID),
+    /** Ends the session's claim on its task. */
+    releaseClaim: async (sessionID: string): Promise<void> => (await claims.current)?.forget(sessionID),
 
-    stop: async () => {
+    stop: async (): Promise<void> => {
       activity.stop()
       await Promise.all([progress.stop(), claims.current?.then((loaded) => loaded?.stop())])
     },

@@ -1,12 +1,10 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
 import { isMainThread } from "node:worker_threads"
-import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { type ChildSessions, createChildSessions } from "../host/child-sessions.ts"
 import { readGitState } from "../host/git.ts"
-import type { Change } from "../host/guard.ts"
 import { type Log, truncate } from "../host/log.ts"
 import { type AgentAndModel, createSessions, findAgentAndModel, readModels, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
@@ -20,7 +18,7 @@ import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
 import { collectRequests, type EarlierRequests, readHistory } from "./history.ts"
 import { createInjection } from "./injection.ts"
 import { readUncommitted } from "./own-files.ts"
-import { createReadSession, type ReadRequest, type ReadResult } from "./read-session.ts"
+import { createReadSession } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
 import { type FileReference, parseReferences, renderReference } from "./references.ts"
 import { chooseTarget, whyNotStarted } from "./start.ts"
@@ -210,21 +208,14 @@ const CALL_DEADLINE_MS = 10_000
 const HISTORY_DEADLINE_MS = 10_000
 const LEDGER_DEADLINE_MS = 2_000
 
-export type HandoffFeature = {
-  handOver(request: HandoffRequest): Promise<string>
-  readSession(reader: string, request: ReadRequest): Promise<ReadResult>
-  userMessage(message: UserMessage, parts: Part[]): Promise<Change | undefined>
-  isPending(sessionID: string): boolean
-  forget(sessionID: string): void
-  /** Tells whether the session was started with a draft. */
-  isHandedOver(sessionID: string): Promise<boolean>
-}
+export type HandoffFeature = ReturnType<typeof createHandoffFeature>
 
+/** Puts the feature together for one directory. */
 export const createHandoffFeature = (
   { input: { client, directory }, projectRoot, root }: Instance,
   { state, run, tasks, prompts, ledger, outbox, notices }: Services,
   log: Log,
-): HandoffFeature => {
+) => {
   const now = () => new Date()
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
   const startDeadline = () => {
@@ -319,10 +310,9 @@ export const createHandoffFeature = (
       random: () => randomBytes(3).toString("hex"),
     }),
     readSession: createReadSession({ sessions, records: records.list, isSameTask, run, log, startDeadline }),
-    userMessage: injection.userMessage,
-    isPending: injection.isPending,
-    forget: injection.forget,
-    isHandedOver: async (sessionID) => {
+    ...injection,
+    /** Tells whether the session was started with a draft. */
+    isHandedOver: async (sessionID: string): Promise<boolean> => {
       const all = await records.list()
       return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))
     },

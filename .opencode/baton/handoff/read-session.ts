@@ -183,7 +183,7 @@ export type ReadRequest = {
   readonly any?: boolean | undefined
 }
 
-export type ReadResult = { readonly title: string; readonly output: string }
+type ReadResult = { readonly title: string; readonly output: string }
 
 type ReadSessionDeps = {
   sessions: Pick<Sessions, "info" | "messages">

@@ -63,29 +63,17 @@ const LISTED = 30
 /** As long as the task's own note waits for it, which shares the read. */
 const TASK_DEADLINE_MS = 5_000
 
-export type LearningFeature = {
-  /** Resolves when what the message teaches is on disk. */
-  userMessage(message: UserMessage, parts: readonly Part[]): Promise<void>
-  beforeRequest(messages: StoredMessage[]): Promise<Change>
-  idle(sessionID: string): void
-  busy(sessionID: string): void
-  compacting(sessionID: string): void
-  /** The answer of the tool that lists learnings. */
-  list(query: string | undefined): Promise<string>
-  forgetLearning(id: string, reason: string, sessionID: string): Promise<string>
-  forget(sessionID: string): Promise<void>
-  stop(): Promise<void>
-}
-
 const isOwnedByLiveProcess = ({ pid, sayings }: SessionRecord, now: number): boolean =>
   pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
+
+export type LearningFeature = NonNullable<Awaited<ReturnType<typeof createLearningFeature>>>
 
 /** Creates the feature for one directory. @returns undefined when the user switched it off */
 export const createLearningFeature = async (
   { projectRoot, root, parents }: Instance & Pick<Core, "parents">,
   { state, sessions, ledger, outbox, tasks, notices }: Services,
   log: Log,
-): Promise<LearningFeature | undefined> => {
+) => {
   const { learning } = await settingsOrDefaults(projectRoot, log)
   if (!learning.enabled) {
     log.debug("learning is switched off")
@@ -227,7 +215,8 @@ export const createLearningFeature = async (
   }
 
   return {
-    userMessage: async (message, parts) => {
+    /** Resolves when what the message teaches is on disk. */
+    userMessage: async (message: UserMessage, parts: readonly Part[]): Promise<void> => {
       const { sessionID, id: messageID } = message
       busy(sessionID)
       const text = collectUserText(parts)
@@ -245,7 +234,7 @@ export const createLearningFeature = async (
       // At exit there is no time to store what only memory holds, so it is stored at once, without the work that follows.
       if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
     },
-    beforeRequest: async (messages) => {
+    beforeRequest: async (messages: StoredMessage[]): Promise<Change> => {
       const sessionID = messages[0]?.info.sessionID ?? ""
       const change = await recall.inject(messages)
       return () => {
@@ -253,7 +242,7 @@ export const createLearningFeature = async (
         if (!recall.hasInjected(sessionID) && !asked.has(sessionID)) disableTools(messages, LEARNING_TOOLS)
       }
     },
-    idle: (sessionID) => {
+    idle: (sessionID: string): void => {
       if (!touched.has(sessionID)) return
       busy(sessionID)
       void addContext(sessionID)
@@ -265,23 +254,24 @@ export const createLearningFeature = async (
       timers.set(sessionID, timer)
     },
     busy,
-    compacting: (sessionID) => {
+    compacting: (sessionID: string): void => {
       recall.summaryExpected(sessionID)
       if (!touched.has(sessionID)) return
       void addContext(sessionID).then(() => inBackground(sessionID, store(sessionID)))
     },
-    list: async (query = "") => {
+    /** The answer of the tool that lists learnings. */
+    list: async (query = ""): Promise<string> => {
       const found = searchLearnings(await known.read(true), query, { now: now().getTime(), limit: LISTED })
       return found.length === 0 ? "Nothing learned fits." : found.map(renderLearning).join("\n")
     },
-    forgetLearning: async (id, reason, sessionID) => {
+    forgetLearning: async (id: string, reason: string, sessionID: string): Promise<string> => {
       const learning = findByID(await known.read(true), id)
       if (learning?.status !== "active") return `There is no learning ${id}; the tool learned lists them.`
       await outbox.add(retireEntry(learning, project, { reason, by: `the agent in ${sessionID}`, at: now() }))
       log.info("a learning is forgotten", { sessionID, id, key: learning.key })
       return `Forgotten: ${renderLearning(learning)}`
     },
-    forget: async (sessionID) => {
+    forget: async (sessionID: string): Promise<void> => {
       busy(sessionID)
       recall.forget(sessionID)
       const work = inBackground(sessionID, forgetStored(sessionID))
@@ -289,7 +279,7 @@ export const createLearningFeature = async (
       await work
       forgetting.delete(work)
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       for (const sessionID of [...timers.keys()]) busy(sessionID)
       const storeAll = async (): Promise<void> => {
         await Promise.all(addingContext.values())
