@@ -57,12 +57,8 @@ export const renderFileBlock = (file: {
   }
 }
 
-type FileBudget = { readonly maxFiles: number; readonly maxBytes: number }
-
 /** Files opened per file that may be loaded: a message may name a thousand that are too large or not text. */
 const OPENED_PER_FILE = 4
-
-const DEFAULT_BUDGET: FileBudget = { maxFiles: 20, maxBytes: 400 * 1024 }
 
 export type LoadedFiles = {
   readonly blocks: readonly FileBlock[]
@@ -86,7 +82,7 @@ const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
 export const loadFiles = async (
   places: { root: string; base: string },
   references: readonly FileReference[],
-  { budget = DEFAULT_BUDGET, isNamedByModel = false }: { budget?: FileBudget; isNamedByModel?: boolean } = {},
+  { budget, isNamedByModel = false }: { budget: { maxFiles: number; maxBytes: number }; isNamedByModel?: boolean },
 ): Promise<LoadedFiles> => {
   const blocks: FileBlock[] = []
   const loaded: FileReference[] = []
