@@ -72,26 +72,10 @@ export type Opening = NonNullable<SessionState["opening"]>
 
 export const EMPTY_STATE: SessionState = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
 
-/** The states of all sessions: memory in front of the disk. */
-export type SessionStates = {
-  load(sessionID: string): Promise<SessionState>
-  /** Changes the state in memory and marks it for `save`. */
-  update(sessionID: string, change: (sessionState: SessionState) => SessionState): Promise<SessionState>
-  /**
-   * Writes what changed.
-   *
-   * @param options `isDurable: false`: without a flush, and done before OpenCode 1.2.15 ends a run that has become idle
-   * @returns whether the disk has the newest state
-   */
-  save(sessionID: string, options?: { isDurable?: boolean }): Promise<boolean>
-  /** Writes all changes that the disk takes. */
-  saveAll(): Promise<void>
-  forget(sessionID: string): Promise<void>
-}
+export type SessionStates = ReturnType<typeof createSessionStates>
 
-export const createSessionStates = (
-  store: Pick<JsonStore<SessionState>, "read" | "write" | "remove">,
-): SessionStates => {
+/** The states of all sessions: memory in front of the disk. */
+export const createSessionStates = (store: Pick<JsonStore<SessionState>, "read" | "write" | "remove">) => {
   /** States with changes that are not on disk. */
   const unsaved = new Map<string, Promise<SessionState>>()
   const writing = createKeyedQueue()
@@ -111,20 +95,29 @@ export const createSessionStates = (
     return written
   }
   /** One write at a time: of two at once the older state might be the last to be renamed into place. */
-  const save: SessionStates["save"] = (sessionID, options) => writing.add(sessionID, () => write(sessionID, options))
+  const save = (sessionID: string, options?: { isDurable?: boolean }): Promise<boolean> =>
+    writing.add(sessionID, () => write(sessionID, options))
   return {
     load,
-    update: (sessionID, change) => {
+    /** Changes the state in memory and marks it for `save`. */
+    update: (sessionID: string, change: (sessionState: SessionState) => SessionState): Promise<SessionState> => {
       const changed = load(sessionID).then(change)
       unsaved.set(sessionID, changed)
       recent.set(sessionID, changed)
       return changed
     },
+    /**
+     * Writes what changed.
+     *
+     * @param options `isDurable: false`: without a flush, and done before OpenCode 1.2.15 ends a run that has become idle
+     * @returns whether the disk has the newest state
+     */
     save,
-    saveAll: async () => {
+    /** Writes all changes that the disk takes. */
+    saveAll: async (): Promise<void> => {
       await Promise.all([...unsaved.keys()].map((sessionID) => save(sessionID)))
     },
-    forget: async (sessionID) => {
+    forget: async (sessionID: string): Promise<void> => {
       recent.delete(sessionID)
       unsaved.delete(sessionID)
       await writing.idle(sessionID)

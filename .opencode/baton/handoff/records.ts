@@ -33,29 +33,20 @@ const handoffRecordSchema = (z: Zod) =>
 /** One handoff, from the draft on; one file each under `.opencode/state/handoffs/`. */
 export type HandoffRecord = Parsed<typeof handoffRecordSchema>
 
-/** The handoffs of a project. No call throws; read and write errors are logged. */
-export type HandoffRecords = {
-  /** Oldest first. */
-  list(): Promise<HandoffRecord[]>
-  /** @returns whether it is on disk */
-  write(record: HandoffRecord): Promise<boolean>
-}
+export type HandoffRecords = ReturnType<typeof createHandoffRecords>
 
-export const createHandoffRecords = ({
-  state,
-  log,
-}: {
-  state: Pick<StateFolder, "path" | "write">
-  log: Log
-}): HandoffRecords => {
-  const store = createJsonStore({ state, folder: "handoffs", schema: handoffRecordSchema, log })
+/** The handoffs of a project. No call throws; read and write errors are logged. */
+export const createHandoffRecords = (deps: { state: Pick<StateFolder, "path" | "write">; log: Log }) => {
+  const store = createJsonStore({ ...deps, folder: "handoffs", schema: handoffRecordSchema })
   return {
-    list: async () => {
+    /** Oldest first. */
+    list: async (): Promise<HandoffRecord[]> => {
       const keys = (await store.keys()).filter((key) => key.startsWith(PREFIX))
       const records = await Promise.all(keys.map(store.read))
       return records.filter((record) => record !== undefined)
     },
-    write: (record) => store.write(`${PREFIX}${record.id}`, record),
+    /** @returns whether it is on disk */
+    write: (record: HandoffRecord): Promise<boolean> => store.write(`${PREFIX}${record.id}`, record),
   }
 }
 

@@ -145,12 +145,6 @@ const withWaiting = (
   return list
 }
 
-/** All learnings of the project, including those still waiting for the ledger. Never rejects. */
-export type LearningIndex = {
-  /** @param hasTask the session has a task: agents may have learned where the user has said nothing yet */
-  read(hasTask?: boolean): Promise<KnownLearning[]>
-}
-
 type KnownLearningsDeps = {
   readonly project: LearningProject
   readonly ledger: Pick<LearningLedger, "readLearnings">
@@ -197,10 +191,12 @@ export const toEntry = (
   source: { at: saying.at, sessionID, messageID: saying.messageID, taskID: saying.taskID },
 })
 
+export type LearningIndex = ReturnType<typeof createLearningIndex>
+
 /**
  * Reading the ledger starts a program. So a copy of its answer is kept in `.opencode/state/learning/` until the database changes.
  */
-export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => {
+export const createLearningIndex = (deps: KnownLearningsDeps) => {
   const { project, ledger, outbox, waitingRecords, state, log, database = databasePath(process.env) } = deps
   const path = state.path("learning", COPY_FILE)
   let copy: Copy | undefined
@@ -248,7 +244,12 @@ export const createLearningIndex = (deps: KnownLearningsDeps): LearningIndex => 
   }
 
   return {
-    read: async (hasTask = false) => {
+    /**
+     * All learnings of the project, including those still waiting for the ledger. Never rejects.
+     *
+     * @param hasTask the session has a task: agents may have learned where the user has said nothing yet
+     */
+    read: async (hasTask = false): Promise<KnownLearning[]> => {
       try {
         // In this order: an entry that leaves the outbox meanwhile is in the ledger when that is read.
         const sayings = (await waitingRecords()).flatMap((record) =>

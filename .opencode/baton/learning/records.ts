@@ -96,27 +96,17 @@ export const withGiven = (record: SessionRecord, given: Injected): SessionRecord
   given: [...record.given.filter(({ messageID }) => messageID !== given.messageID), given].slice(-KEPT_GIVEN),
 })
 
-/**
- * The records of a project's sessions. No call throws; what cannot be written is kept in memory. Another process may work on the
- * same session (`opencode run --session` beside a TUI), so each call reads the disk.
- */
-export type SessionRecords = {
-  read(sessionID: string): Promise<SessionRecord>
-  /** Changes are serialised and on disk when this resolves; returning the same record changes nothing. @returns the new record */
-  update(sessionID: string, change: (record: SessionRecord) => SessionRecord): Promise<SessionRecord>
-  /** True when the current record is in memory only. */
-  isUnsaved(sessionID: string): boolean
-  /** Records with statements that did not reach the outbox, of this process or an earlier one. */
-  waiting(): Promise<SessionRecord[]>
-  all(): Promise<SessionRecord[]>
-  forget(sessionID: string): Promise<void>
-}
+export type SessionRecords = ReturnType<typeof createSessionRecords>
 
 const FOLDER = "learning/sessions"
 /** One file per session with waiting statements, so that a start need not read all records. */
 const MARKERS = "learning/waiting"
 
-export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }): SessionRecords => {
+/**
+ * The records of a project's sessions. No call throws; what cannot be written is kept in memory. Another process may work on the
+ * same session (`opencode run --session` beside a TUI), so each call reads the disk.
+ */
+export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: number }) => {
   const { state, log, pid } = deps
   const store = createJsonStore({ state, folder: FOLDER, schema: sessionRecordSchema, log })
   const changes = createKeyedQueue()
@@ -151,8 +141,9 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
   }
 
   return {
-    read: async (sessionID) => (await read(sessionID)) ?? emptyRecord(sessionID, pid),
-    update: (sessionID, change) =>
+    read: async (sessionID: string): Promise<SessionRecord> => (await read(sessionID)) ?? emptyRecord(sessionID, pid),
+    /** Changes are serialised and on disk when this resolves; returning the same record changes nothing. @returns the new record */
+    update: (sessionID: string, change: (record: SessionRecord) => SessionRecord): Promise<SessionRecord> =>
       changes.add(sessionID, async () => {
         const before = (await store.read(sessionID)) ?? emptyRecord(sessionID, pid)
         const changed = change(before)
@@ -163,13 +154,15 @@ export const createSessionRecords = (deps: { state: StateFolder; log: Log; pid: 
         if (!isWaiting(after) && isWaiting(before)) await mark(sessionID, false)
         return after
       }),
+    /** True when the current record is in memory only. */
     isUnsaved: store.isUnsaved,
-    waiting: async () => {
+    /** Records with statements that did not reach the outbox, of this process or an earlier one. */
+    waiting: async (): Promise<SessionRecord[]> => {
       const unsaved = (await store.keys()).filter(store.isUnsaved)
       return (await readAll(new Set([...(await marked()), ...unsaved]))).filter(isWaiting)
     },
-    all: async () => readAll(await store.keys()),
-    forget: (sessionID) =>
+    all: async (): Promise<SessionRecord[]> => readAll(await store.keys()),
+    forget: (sessionID: string): Promise<void> =>
       changes.add(sessionID, async () => {
         await mark(sessionID, false)
         await store.remove(sessionID)
