@@ -13,16 +13,9 @@ export const mayNameTask = (text: string): boolean => text.includes("Task:") || 
 
 const MAX_NEW_SESSIONS = 1_000
 
-/** For the hook that OpenCode waits for before it asks for a summary. */
-const COMPACTING_DEADLINE_MS = 3_000
-/** `/task new` writes to the ledger. */
-const COMMAND_DEADLINE_MS = 3_000
-/** A natural spelling of a task is looked up in the ledger before the request. */
-const MESSAGE_DEADLINE_MS = 3_000
-const MESSAGES_DEADLINE_MS = 3_000
+/** For a hook that may wait for the ledger. */
+const DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
-/** For a tool that changes files, where claims are exclusive. */
-const GATE_DEADLINE_MS = 3_000
 
 /** The events that the feature needs. All others, token deltas among them, cost one look-up. */
 const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
@@ -100,7 +93,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
     get tool() {
       return tools()
     },
-    "command.execute.before": hook("command.execute.before", COMMAND_DEADLINE_MS, async (input, { parts }) => {
+    "command.execute.before": hook("command.execute.before", DEADLINE_MS, async (input, { parts }) => {
       unopened.delete(input.sessionID)
       const part = parts.find(({ type }) => type === "text")
       if (input.command !== command || part?.type !== "text") return undefined
@@ -109,7 +102,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
         part.text = text
       }
     }),
-    "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async ({ sessionID }, { message, parts }) => {
+    "chat.message": hook("chat.message", DEADLINE_MS, async ({ sessionID }, { message, parts }) => {
       if (parts.some((part) => part.type === "text" && mayNameTask(part.text))) taskless.delete(sessionID)
       else if (unopened.has(sessionID) && (await (await load()).beginTask(sessionID, parts))) taskless.delete(sessionID)
       unopened.delete(sessionID)
@@ -124,7 +117,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       ;(await load()).modelUsed(sessionID, contextTokens)
       return undefined
     }),
-    "tool.execute.before": feature.gate("tool.execute.before", GATE_DEADLINE_MS, async ({ sessionID, tool }) =>
+    "tool.execute.before": feature.gate("tool.execute.before", DEADLINE_MS, async ({ sessionID, tool }) =>
       isTaskless(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
     ),
     "tool.execute.after": hook(
@@ -135,7 +128,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
     ),
     "experimental.session.compacting": hook(
       "experimental.session.compacting",
-      COMPACTING_DEADLINE_MS,
+      DEADLINE_MS,
       async ({ sessionID }, output) => {
         // A fork may be compacted before its first request. Compactions are rare: their sessions are always looked up.
         taskless.delete(sessionID)
@@ -144,7 +137,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
     ),
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
-      MESSAGES_DEADLINE_MS,
+      DEADLINE_MS,
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID ?? ""
         const createdAt = isTaskless(sessionID) ? taskless.get(sessionID) : undefined
