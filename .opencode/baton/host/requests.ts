@@ -1,16 +1,8 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { isRecord } from "./schema.ts"
-import { createClientCall, type Result, readNothing } from "./sessions.ts"
+import { createClientCall, readNothing } from "./sessions.ts"
 
 export type PermissionAnswer = "once" | "always" | "reject"
-
-/** Answers what OpenCode asks a person. No call throws; each has a deadline. */
-export type Requests = {
-  answerPermission(sessionID: string, permissionID: string, response: PermissionAnswer): Promise<Result<undefined>>
-  /** @param answers of each question of the request, the chosen labels or a text */
-  answerQuestion(questionID: string, answers: readonly (readonly string[])[]): Promise<Result<undefined>>
-  rejectQuestion(questionID: string): Promise<Result<undefined>>
-}
 
 type Post = (options: {
   url: string
@@ -21,9 +13,10 @@ type Post = (options: {
 
 const CALL_DEADLINE_MS = 2_000
 
-export const createRequests = (
-  client: Pick<PluginInput["client"], "postSessionIdPermissionsPermissionId">,
-): Requests => {
+export type Requests = ReturnType<typeof createRequests>
+
+/** Answers what OpenCode asks a person. No call throws; each has a deadline. */
+export const createRequests = (client: Pick<PluginInput["client"], "postSessionIdPermissionsPermissionId">) => {
   const call = createClientCall(CALL_DEADLINE_MS)
   /** The client that plugins get has no calls for questions, but the one below it sends any request. */
   const post: Post = (options) => {
@@ -33,19 +26,20 @@ export const createRequests = (
   }
   const headers = { "Content-Type": "application/json" }
   return {
-    answerPermission: (id, permissionID, response) =>
+    answerPermission: (id: string, permissionID: string, response: PermissionAnswer) =>
       call(
         "permission.respond",
         () => client.postSessionIdPermissionsPermissionId({ path: { id, permissionID }, body: { response } }),
         readNothing,
       ),
-    answerQuestion: (id, answers) =>
+    /** @param answers of each question of the request, the chosen labels or a text */
+    answerQuestion: (id: string, answers: readonly (readonly string[])[]) =>
       call(
         "question.reply",
         () => post({ url: "/question/{id}/reply", path: { id }, body: { answers }, headers }),
         readNothing,
       ),
-    rejectQuestion: (id) =>
+    rejectQuestion: (id: string) =>
       call("question.reject", () => post({ url: "/question/{id}/reject", path: { id }, headers }), readNothing),
   }
 }

@@ -24,22 +24,14 @@ export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMa
   return commandIn(argv.slice(2)) === "run" ? "run" : "server"
 }
 
-/** Controls the TUI. Every call answers true, with or without a TUI (docs/opencode-notes.md). */
-export type Tui = {
-  openNewSession(): Promise<Result<true>>
-  /** Appends to the text in the prompt. */
-  appendPrompt(text: string): Promise<Result<true>>
-  showToast(toast: {
-    title: string
-    message: string
-    variant: "success" | "warning"
-    durationMs: number
-  }): Promise<Result<true>>
-}
-
 const CALL_DEADLINE_MS = 2_000
 
-export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
+type Toast = { title: string; message: string; variant: "success" | "warning"; durationMs: number }
+
+export type Tui = ReturnType<typeof createTui>
+
+/** Controls the TUI. Every call answers true, with or without a TUI (docs/opencode-notes.md). */
+export const createTui = (client: Pick<PluginInput["client"], "tui">) => {
   const callClient = createClientCall(CALL_DEADLINE_MS)
   const call = (what: string, work: Parameters<typeof callClient>[1]): Promise<Result<true>> =>
     callClient(what, work, () => ({ value: true }))
@@ -47,8 +39,9 @@ export const createTui = (client: Pick<PluginInput["client"], "tui">): Tui => {
     // Only names with an underscore work; others answer true and do nothing.
     openNewSession: () =>
       call("tui.executeCommand", () => client.tui.executeCommand({ body: { command: "session_new" } })),
-    appendPrompt: (text) => call("tui.appendPrompt", () => client.tui.appendPrompt({ body: { text } })),
-    showToast: ({ durationMs, ...toast }) =>
+    /** Appends to the text in the prompt. */
+    appendPrompt: (text: string) => call("tui.appendPrompt", () => client.tui.appendPrompt({ body: { text } })),
+    showToast: ({ durationMs, ...toast }: Toast) =>
       call("tui.showToast", () => client.tui.showToast({ body: { ...toast, duration: durationMs } })),
   }
 }
