@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto"
-import { linkSync, readlinkSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { readlinkSync, rmSync, statSync, utimesSync } from "node:fs"
 import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
-import { errorCode, hasNoLinks } from "./log.ts"
+import { errorCode } from "./log.ts"
 import { isAlive, ownStart, startOfProcess } from "./process.ts"
-import { removeTemporary, TEMPORARY } from "./state.ts"
+import { createExclusively, removeTemporary, TEMPORARY } from "./state-mark.ts"
 import { readOwnTextSync } from "./untrusted.ts"
 
 /** Milliseconds between two heartbeats of a holder, and from the last one until its lock is stale. */
@@ -66,34 +66,6 @@ const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefine
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined
     throw error
-  }
-}
-
-const writeExclusively = (path: string, text: string): boolean => {
-  try {
-    writeFileSync(path, text, { flag: "wx" })
-    return true
-  } catch (error) {
-    if (errorCode(error) === "EEXIST") return false
-    // On a full disk the file is created but stays empty, and would block every process.
-    if (errorCode(error) === "ENOSPC") removeTemporary(path)
-    throw error
-  }
-}
-
-/** Creates the file with its whole text or not at all, even if this process is killed meanwhile. */
-const createExclusively = (path: string, text: string): boolean => {
-  const whole = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
-  try {
-    writeExclusively(whole, text)
-    linkSync(whole, path)
-    return true
-  } catch (error) {
-    if (errorCode(error) === "EEXIST") return false
-    if (hasNoLinks(error)) return writeExclusively(path, text)
-    throw error
-  } finally {
-    removeTemporary(whole)
   }
 }
 

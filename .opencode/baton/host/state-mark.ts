@@ -36,35 +36,62 @@ export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): str
 }
 
 const keyFile = (): string => join(accountFolder(), "state.key")
-const temporaryName = (path: string): string => `${path}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`
 
-/** A power cut leaves the file whole, or none. */
-const FLUSHED = { flag: "wx", mode: PRIVATE_FILE, flush: true } as const
+/** The file name ending of temporary files. */
+export const TEMPORARY = ".tmp"
 
-const linkOrWrite = (whole: string, path: string, text: string): void => {
+export const temporaryName = (path: string): string =>
+  `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
+
+/** Never throws: the caller reports the first error, and a file that stays is swept later. */
+export const removeTemporary = (path: string): void => {
   try {
-    linkSync(whole, path)
-  } catch (error) {
-    if (!hasNoLinks(error)) throw error
-    writeFileSync(path, text, FLUSHED)
+    rmSync(path, { force: true })
+  } catch {
+    // If its folder is gone, the file is gone, too.
   }
 }
 
+type CreateOptions = { readonly mode?: number; readonly flush?: boolean }
+
+/** Never through a link. @returns false for a file that is there */
+const writeExclusively = (path: string, text: string, options: CreateOptions = {}): boolean => {
+  try {
+    writeFileSync(path, text, { ...options, flag: "wx" })
+    return true
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false
+    // On a full disk the file is created but stays empty, and would block every process.
+    if (errorCode(error) === "ENOSPC") removeTemporary(path)
+    throw error
+  }
+}
+
+/** Creates the file with its whole text or not at all, even if this process is killed meanwhile. @returns false for one that is there */
+export const createExclusively = (path: string, text: string, options?: CreateOptions): boolean => {
+  const whole = temporaryName(path)
+  try {
+    writeExclusively(whole, text, options)
+    linkSync(whole, path)
+    return true
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false
+    if (hasNoLinks(error)) return writeExclusively(path, text, options)
+    throw error
+  } finally {
+    removeTemporary(whole)
+  }
+}
+
+/** A power cut leaves the file whole, or none. */
+const FLUSHED = { mode: PRIVATE_FILE, flush: true } as const
+
 const makeKey = (path: string): void => {
   mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER })
-  const whole = temporaryName(path)
-  const key = `${randomBytes(32).toString("hex")}\n`
-  try {
-    writeFileSync(whole, key, FLUSHED)
-    // A power cut left it empty.
-    if (lstatSync(path, { throwIfNoEntry: false })?.size === 0) renameSync(whole, path)
-    // Unlike a rename it leaves the key that another process made meanwhile.
-    else linkOrWrite(whole, path, key)
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error
-  } finally {
-    rmSync(whole, { force: true })
-  }
+  // A power cut left it empty.
+  if (lstatSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path, { force: true })
+  // Leaves the key that another process made meanwhile.
+  createExclusively(path, `${randomBytes(32).toString("hex")}\n`, FLUSHED)
 }
 
 /** @returns undefined when there is none. @throws the file system's own error */
@@ -103,7 +130,7 @@ export const markState = (root: string): void => {
   const path = join(root, MARK)
   const whole = temporaryName(root)
   try {
-    writeFileSync(whole, `${mark}\n`, FLUSHED)
+    writeFileSync(whole, `${mark}\n`, { ...FLUSHED, flag: "wx" })
     if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) rmSync(path, { recursive: true })
     renameSync(whole, path)
   } finally {
@@ -115,13 +142,7 @@ export const markState = (root: string): void => {
 /** Makes git, and with it OpenCode's snapshots, ignore an existing folder. @throws the file system's own error */
 export const ignoreAll = (folder: string): void => {
   const file = join(folder, ".gitignore")
-  if (lstatSync(file, { throwIfNoEntry: false })) return
-  try {
-    // Never through a link.
-    writeFileSync(file, "*\n", { flag: "wx" })
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw error
-  }
+  if (!lstatSync(file, { throwIfNoEntry: false })) writeExclusively(file, "*\n")
 }
 
 /** The folder holds nothing that is acted on. */

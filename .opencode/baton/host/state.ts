@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto"
 import {
   closeSync,
   fsync,
@@ -18,11 +17,18 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { loadZod, type Zod } from "./schema.ts"
-import { HOW_TO_TRUST, ignoreAll, makeState, PRIVATE_FILE, putForeignAside, stateRoot } from "./state-mark.ts"
+import {
+  HOW_TO_TRUST,
+  ignoreAll,
+  makeState,
+  PRIVATE_FILE,
+  putForeignAside,
+  removeTemporary,
+  stateRoot,
+  TEMPORARY,
+  temporaryName,
+} from "./state-mark.ts"
 import { readOwnText } from "./untrusted.ts"
-
-/** The file name ending of temporary files. */
-export const TEMPORARY = ".tmp"
 
 const flush = promisify(fsync)
 
@@ -39,15 +45,6 @@ export const flushFolder = async (folder: string): Promise<void> => {
   }
 }
 
-/** Never throws: the caller reports the first error, and a file that stays is swept later. */
-export const removeTemporary = (path: string): void => {
-  try {
-    rmSync(path, { force: true })
-  } catch {
-    // If its folder is gone, the file is gone, too.
-  }
-}
-
 /**
  * Writes a unique temporary file, readable to this account alone, and renames it, so that a reader sees the old or the new text, never a part. Only the flush
  * is awaited: the other steps take microseconds, but a turn of OpenCode's event loop takes milliseconds while it is busy.
@@ -60,7 +57,7 @@ export const replaceFile = async (
   text: string,
   { isDurable = true }: { isDurable?: boolean } = {},
 ): Promise<void> => {
-  const temporary = `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
+  const temporary = temporaryName(path)
   try {
     const file = openSync(temporary, "wx", PRIVATE_FILE)
     try {
