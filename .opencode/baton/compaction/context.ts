@@ -5,14 +5,7 @@ import type { Notices } from "../host/tui.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { Ledger, LedgerTask, TaskClaim } from "../ledger/ledger.ts"
 import type { Facts } from "../task/activity.ts"
-import {
-  brokenPromptNotice,
-  builtInProtocol,
-  extractProtocol,
-  isBroken,
-  type PromptFile,
-  type PromptFiles,
-} from "../task/prompts.ts"
+import { builtInProtocol, extractProtocol, type PromptFiles, tellUnused } from "../task/prompts.ts"
 import type { SessionTask } from "../task/registry.ts"
 import type { ClaimsMode } from "./claims.ts"
 import type { SessionState } from "./session-state.ts"
@@ -97,19 +90,6 @@ const findOtherClaim = async (
   if (!claim || claim.isOwn || claim.session === sessionID || origin === "parent") return undefined
   const mode = await claimsMode()
   return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
-}
-
-/** Says why a built-in text stands in for a prompt file. */
-const tellUnused = (
-  { notices, log }: Pick<ContextDeps, "notices" | "log">,
-  file: Exclude<PromptFile, { kind: "text" }>,
-  { sessionID, prompt, text }: { sessionID: string; prompt: string; text: string },
-): void => {
-  const { path } = file
-  if (file.kind === "foreign")
-    log.info(`${path} is the project's own (no contract comment): built-in ${text} used`, { sessionID })
-  else log.warn(`${prompt} prompt unusable: built-in ${text} used`, { sessionID, path, reason: file.reason })
-  if (isBroken(file)) notices(brokenPromptNotice(file))
 }
 
 /** Only a role's heading brings its protocol. */

@@ -6,7 +6,7 @@ import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
 import { collectUserText } from "../task/parse.ts"
-import { brokenPromptNotice, isBroken, openPromptFiles, type PromptFile, type PromptFiles } from "../task/prompts.ts"
+import { openPromptFiles, type PromptFiles, tellUnused } from "../task/prompts.ts"
 import type { HandoffFeature } from "./handoff.ts"
 import type { UserTurns } from "./hooks.ts"
 
@@ -106,11 +106,6 @@ export const registerCommand = (config: Config, prompts: PromptFiles, log: Log, 
     return
   }
   if (name !== COMMAND_NAME) log.info("there is a command named handoff already: /baton-handoff is registered instead")
-  const tell = (file: Exclude<PromptFile, { kind: "text" }>): void => {
-    if (file.kind === "foreign") log.info(`${file.path} is the project's own (no contract comment): built-in text used`)
-    else log.warn("handoff command prompt unusable: built-in text used", { path: file.path, reason: file.reason })
-    if (isBroken(file)) notices(brokenPromptNotice(file))
-  }
   let told: string | undefined
   config.command[name] = {
     description: DESCRIPTION,
@@ -122,7 +117,7 @@ export const registerCommand = (config: Config, prompts: PromptFiles, log: Log, 
       }
       // OpenCode also reads it whenever it lists the commands; log once.
       const reason = file.kind === "foreign" ? "foreign" : file.reason
-      if (told !== reason) tell(file)
+      if (told !== reason) tellUnused({ notices, log }, file, { prompt: "handoff command", text: "text" })
       told = reason
       return BUILT_IN_COMMAND
     },

@@ -1,6 +1,6 @@
-import { errorCode } from "../host/log.ts"
+import { errorCode, type Log } from "../host/log.ts"
 import { bundlePrompts, hasBundle } from "../host/project.ts"
-import type { Notice } from "../host/tui.ts"
+import type { Notices } from "../host/tui.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
 import { type Role, splitLines } from "./parse.ts"
 
@@ -79,16 +79,24 @@ const refuse = (path: string, error: unknown): PromptFile => ({
 })
 
 /** Tells a file that was meant to be used from one that is not there. */
-export const isBroken = (file: PromptFile): file is Extract<PromptFile, { kind: "unusable" }> =>
-  file.kind === "unusable" && file.reason !== ABSENT
+const isBroken = (file: PromptFile): boolean => file.kind === "unusable" && file.reason !== ABSENT
 
-/** Says that the built-in text is used in place of a prompt file. */
-export const brokenPromptNotice = ({ path, reason }: { path: string; reason: string }): Notice => ({
-  key: `broken ${path}`,
-  title: "built-in prompt used",
-  message: `${path}: ${reason}`,
-  isProblem: true,
-})
+/** Says why a built-in text stands in for a prompt file. */
+export const tellUnused = (
+  { notices, log }: { notices: Notices; log: Log },
+  file: Exclude<PromptFile, { kind: "text" }>,
+  { prompt, text, ...about }: { prompt: string; text: string; sessionID?: string },
+): void => {
+  const { path } = file
+  if (file.kind === "foreign") {
+    log.info(`${path} is the project's own (no contract comment): built-in ${text} used`, about)
+    return
+  }
+  const { reason } = file
+  log.warn(`${prompt} prompt unusable: built-in ${text} used`, { ...about, path, reason })
+  if (reason === ABSENT) return
+  notices({ key: `broken ${path}`, title: "built-in prompt used", message: `${path}: ${reason}`, isProblem: true })
+}
 
 /** Selects which of two files without a prompt of Baton's to report: a broken one, then one of the project. */
 const worthTelling = (first: PromptFile, second: PromptFile): PromptFile => {
