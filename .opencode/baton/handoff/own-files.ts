@@ -3,14 +3,13 @@ import { join, relative, sep } from "node:path"
 import { type DirtyFile, readDirtyFiles } from "../host/git.ts"
 import type { RunProcess } from "../host/process.ts"
 import { readOwnText } from "../host/untrusted.ts"
-import type { PromptFiles, PromptName } from "../task/prompts.ts"
+import { PROMPT_NAMES, type PromptFiles } from "../task/prompts.ts"
 
 /** Written at run time. */
 const RUN_TIME = [".opencode/state/", ".opencode/pass-over-logs/"]
 /** Not the project's, as long as git does not have them. */
 const BUNDLE =
   /^\.opencode\/(?:baton\/|plugins\/(?:compaction-handoff|handoff|live-state|pass-over|session-learning|write-guard)\.ts$)/
-const PROMPTS: readonly PromptName[] = ["handoff", "handoff-command", "worker", "planner"]
 /** Written by scripts/install: checksum, size and path of each file that it put there. */
 const MANIFEST = ".opencode/baton/.manifest"
 /** Folders that git shows in place of their files when it has none of them. */
@@ -48,9 +47,7 @@ export const readUncommitted = async ({
   const folders = dirty.filter(isFolder).map(({ path }) => path)
   const inside = folders.length === 0 ? [] : ((await readDirtyFiles(run, root, folders)) ?? [])
   const installed = await readManifest(projectRoot)
-  const ownPrompts = PROMPTS.map((name) => prompts.read(name)).flatMap((file) =>
-    file.kind === "text" ? file.path : [],
-  )
+  const ownPrompts = PROMPT_NAMES.map(prompts.read).flatMap((file) => (file.kind === "text" ? file.path : []))
 
   const isAsInstalled = async (path: string): Promise<boolean> => {
     const size = installed.get(path)

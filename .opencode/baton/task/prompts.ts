@@ -4,7 +4,9 @@ import type { Notices } from "../host/tui.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
 import { type Role, splitLines } from "./parse.ts"
 
-export type PromptName = "handoff" | "handoff-command" | "worker" | "planner"
+export const PROMPT_NAMES = ["handoff", "handoff-command", "worker", "planner"] as const
+
+export type PromptName = (typeof PROMPT_NAMES)[number]
 
 /** Paths are relative to the project, with slashes; absolute for a prompt outside of it. */
 export type PromptFile =
@@ -22,8 +24,6 @@ export type PromptFiles = {
 
 /** A larger file is taken for a mistake. */
 export const PROMPT_LIMIT_BYTES = 65_536
-
-const NAMES: readonly PromptName[] = ["handoff", "handoff-command", "worker", "planner"]
 
 /** The folders of prompts, in search order. */
 const FOLDERS = ["prompts", ".opencode/prompts"] as const
@@ -141,7 +141,7 @@ export const createPromptFiles = ({ root, shared }: { root: string; shared?: str
 
 /** Lists where a file is, or would be, a prompt of Baton's: not at the project's own file of that name, unless Baton has one beside it. */
 export const promptPaths = ({ read }: PromptFiles): string[] =>
-  NAMES.flatMap((name) => {
+  PROMPT_NAMES.flatMap((name) => {
     const file = read(name)
     const paths = FOLDERS.map((folder) => `${folder}/${name}.md`)
     return file.kind === "foreign" ? paths.filter((path) => path !== file.path) : paths
