@@ -1,3 +1,5 @@
+import { fenceAfter } from "../task/parse.ts"
+
 /** A range of a text, `end` not included. */
 type Region = { readonly start: number; readonly end: number }
 
@@ -6,17 +8,10 @@ type Fence = { readonly start: number; readonly mark: string; readonly indent: n
 
 /** First characters of the lines that may be more than plain paragraph text. */
 const SPECIAL = new Set("-*+#`~0123456789")
-const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/s
 const HEADING = /^ {0,3}#{1,6}(?:\s|$)/
 /** Marks of nested lists may follow one another on one line. */
 const LIST_MARKS = /^(?: *(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)){1,8}/
 const TAB_COLUMNS = 4
-
-/** Returns the mark of the fence that a line opens. Backticks after the opening ones make it a code span instead. */
-const openedBy = (line: string): string | undefined => {
-  const found = FENCE.exec(line)
-  return found?.[1]?.startsWith("`") && found[2]?.includes("`") ? undefined : found?.[1]
-}
 
 const MAX_FENCE_INDENT = 3
 const MIN_FENCE_MARKS = 3
@@ -119,10 +114,10 @@ const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
     const content = " ".repeat(column - indent) + text.slice(at, end)
     const marks = LIST_MARKS.exec(content)?.[0].length ?? 0
     indent += marks
-    const mark = openedBy(content.slice(marks))
-    const isHeading = mark === undefined && HEADING.test(content.slice(marks))
-    if (marks > 0 || mark !== undefined || isHeading) endParagraph()
-    if (mark !== undefined) fence = { start, mark, indent }
+    const mark = fenceAfter(content.slice(marks), "")
+    const isHeading = mark === "" && HEADING.test(content.slice(marks))
+    if (marks > 0 || mark !== "" || isHeading) endParagraph()
+    if (mark !== "") fence = { start, mark, indent }
     else paragraph = { start: paragraph?.start ?? start, end }
     if (isHeading) endParagraph()
   }
