@@ -6,7 +6,6 @@ import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import { agentName } from "../host/guard.ts"
 import { bundleRoot } from "../host/project.ts"
-import type { TaskSetup } from "./task-tools.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
 export const mayNameTask = (text: string): boolean => text.includes("Task:") || /\b(?:ts|ep)-[0-9a-f]{4}/i.test(text)
@@ -55,7 +54,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
   /** Root sessions that began in this process and have no message yet, where `autoTask` is on. */
   const unopened = createLruMap<true>({ limit: MAX_NEW_SESSIONS })
   let isAuto = false
-  let setup: TaskSetup | undefined
+  let setup: typeof import("./task-tools.ts") | undefined
   let command: string | undefined
   const load = lazy(async () => {
     const [{ createCompactionFeature }, services] = await Promise.all([import("./feature.ts"), core.services()])
@@ -87,7 +86,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
   return {
     config: feature.config("/task and its tools", async (config) => {
       isAuto = (await import("../host/settings.ts")).mayHaveSetting(core.projectRoot, "autoTask")
-      setup = (await import("./task-tools.ts")).taskSetup
+      setup = await import("./task-tools.ts")
       command = setup.registerCommand(config, log)
     }),
     get tool() {

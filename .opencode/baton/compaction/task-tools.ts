@@ -1,3 +1,4 @@
+/** The parts of /task and of the tools for agents without a shell that OpenCode needs at its start. */
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import type { Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
@@ -22,7 +23,7 @@ const LOG_DESCRIPTION =
   "Appends a line to the log of this session's task: a step that is done, a decision, a checkpoint, what blocks. In place of `prog log`, as you have no shell."
 
 /** @returns the command's name; undefined when both are taken */
-const registerCommand = (config: Config, log: Log): string | undefined => {
+export const registerCommand = (config: Config, log: Log): string | undefined => {
   config.command ??= {}
   const { command } = config
   const name = COMMANDS.find((each) => command[each] === undefined)
@@ -31,7 +32,7 @@ const registerCommand = (config: Config, log: Log): string | undefined => {
   return name
 }
 
-const createTools = (
+export const createTools = (
   load: () => Promise<Pick<CompactionFeature, "showTask" | "logToTask">>,
 ): Record<string, ToolDefinition> => ({
   [SHOW_TOOL]: {
@@ -49,12 +50,5 @@ const createTools = (
   },
 })
 
-/** The parts of /task and of the tools for agents without a shell that OpenCode needs at its start. */
-export const taskSetup = {
-  registerCommand,
-  createTools,
-  /** Leaves the tools out of a request. */
-  hideTools: (messages: readonly StoredMessage[]): void => disableTools(messages, [SHOW_TOOL, LOG_TOOL]),
-}
-
-export type TaskSetup = typeof taskSetup
+/** Leaves the tools out of a request. */
+export const hideTools = (messages: readonly StoredMessage[]): void => disableTools(messages, [SHOW_TOOL, LOG_TOOL])
