@@ -46,10 +46,12 @@ export const flushFolder = async (folder: string): Promise<void> => {
 }
 
 /**
- * Writes a unique temporary file, readable to this account alone, and renames it, so that a reader sees the old or the new text, never a part. Only the flush
- * is awaited: the other steps take microseconds, but a turn of OpenCode's event loop takes milliseconds while it is busy.
+ * Writes a unique temporary file, readable to this account alone, and renames it, so that a reader sees the old or the new text,
+ * never a part. Only the flush is awaited: the other steps take microseconds, but a turn of OpenCode's event loop takes milliseconds
+ * while it is busy.
  *
- * @param options `isDurable`: flushes the new text to disk before it replaces the old one (default true)
+ * @param options `isDurable`: flushes the new text to disk before it replaces the old one (default true); without it the text
+ *   survives any end of this process, but maybe not a power cut
  * @throws the file system's own error (EACCES, EROFS, ENOSPC, …); nothing is left behind then
  */
 export const replaceFile = async (
@@ -104,10 +106,7 @@ export type StateFolder = {
   path(...segments: string[]): string
   /** Creates a folder inside it for another program to write in. Git ignores it, too. */
   prepare(...segments: string[]): Promise<void>
-  /**
-   * Replaces a file, so that a reader sees the old or the new text, never a part. The text is on disk when it resolves; with
-   * `isDurable: false` it survives any end of this process, but maybe not a power cut.
-   */
+  /** As `replaceFile`, in a folder that it makes. */
   write(path: string, text: string, options?: { isDurable?: boolean }): Promise<void>
 }
 
