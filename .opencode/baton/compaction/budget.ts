@@ -71,7 +71,9 @@ export type Section = {
   source: string
 }
 
+/** Characters kept free for a notice about a cut, and for the line that names sections without room. */
 const NOTICE_ROOM = 120
+const LEFT_OUT_ROOM = 240
 
 const cutNotice = (section: Section, kept: number): string =>
   `[${section.name} cut to ${kept} of ${section.text.length} characters; the whole is in ${section.source}]`
@@ -96,9 +98,8 @@ const shorten = (section: Section, share: number, budget: Budget): string => {
  */
 export const fitSections = (sections: readonly Section[], budget: Budget): string => {
   const present = sections.filter((section) => section.text.trim() !== "")
-  const separator = budget.cost("\n\n")
-  let left = 1 - separator * present.length
-  if (present.length > 0) left -= budget.cost("x".repeat(Math.min(NOTICE_ROOM * 2, 240)))
+  const leftOutRoom = budget.cost("x".repeat(LEFT_OUT_ROOM))
+  let left = 1 - budget.cost("\n\n") * present.length - leftOutRoom
   const ranked = present.toSorted((a, b) => a.priority - b.priority)
   const granted = new Map<Section, number>()
   for (const section of ranked) {
@@ -121,6 +122,6 @@ export const fitSections = (sections: readonly Section[], budget: Budget): strin
     return short === "" ? [] : [short]
   })
   if (leftOut.length > 0)
-    texts.push(budget.head(`[left out, since there is no room: ${leftOut.join(", ")}]`, budget.cost("x".repeat(240))))
+    texts.push(budget.head(`[left out, since there is no room: ${leftOut.join(", ")}]`, leftOutRoom))
   return texts.join("\n\n")
 }
