@@ -20,7 +20,7 @@ import { fromLedger, isLearningType, type KnownLearning, LEARNING_TYPES, type Le
 import { findLearningProject, type LearningProject, retireEntry } from "./learning.ts"
 import { createSessionRecords, type SessionRecord } from "./records.ts"
 
-type Request = { readonly directory: string | undefined; readonly json: boolean } & (
+type Request = { readonly root: string; readonly json: boolean } & (
   | { readonly action: "list" | "export"; readonly all: boolean }
   | { readonly action: "show"; readonly id: string }
   | { readonly action: "forget"; readonly id: string; readonly reason: string }
@@ -29,7 +29,7 @@ type Request = { readonly directory: string | undefined; readonly json: boolean 
 const ACTIONS: ReadonlySet<string> = new Set(["list", "show", "forget", "export"])
 
 /** Parses `[list | show ID | forget ID | export] [DIR] [OPTIONS]`. @throws Error for anything else, in words for the user */
-const readArguments = (args: readonly string[], here: string): Request => {
+const parse = (args: readonly string[], here: string): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -44,19 +44,18 @@ const readArguments = (args: readonly string[], here: string): Request => {
   // A folder alone means `list`.
   const [action, ...rest] =
     ACTIONS.has(first) || !isFolder(resolve(here, first)) ? [first, ...others] : ["list", ...positionals]
-  const checked = (words: readonly string[]): string | undefined => {
+  const rootIn = (words: readonly string[]): string => {
     if (words.length > 1) throw new Error(`expected one project folder, received ${words.length}`)
-    return words[0]
+    return chooseProject(words[0], here)
   }
-  if (action === "list" || action === "export") return { action, directory: checked(rest), json, all }
+  if (action === "list" || action === "export") return { action, root: rootIn(rest), json, all }
   if (action !== "show" && action !== "forget")
     throw new Error(`expected list, show, forget or export, received '${action}'`)
   const [id, ...folders] = rest
   if (id === undefined) throw new Error(`${action} needs the id of a learning; baton learned lists them`)
-  const directory = checked(folders)
-  if (action === "show") return { action, id, directory, json }
+  if (action === "show") return { action, id, root: rootIn(folders), json }
   if (reason.trim() === "") throw new Error("forget needs --reason: why it is wrong or no longer true")
-  return { action, id, reason, directory, json }
+  return { action, id, reason, root: rootIn(folders), json }
 }
 
 /** A learning as shown to the user and printed by `--json`. */
@@ -223,12 +222,7 @@ const show = (request: Listing, project: LearningProject, all: readonly Reported
   }
 }
 
-const parse = (args: readonly string[], here: string): Request & { root: string } => {
-  const request = readArguments(args, here)
-  return { ...request, root: chooseProject(request.directory, here) }
-}
-
-const run = async (request: ReturnType<typeof parse>): Promise<number> => {
+const run = async (request: Request): Promise<number> => {
   const { root } = request
   const { project, outbox, records, read } = await openProject(root)
   const answer = await read()
