@@ -1,5 +1,5 @@
 import { hostname } from "node:os"
-import { type createKeyedQueue, createLruMap } from "../host/async.ts"
+import { createLruMap, type KeyedQueue } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import { isAlive, ownStart, startOfProcess } from "../host/process.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
@@ -46,7 +46,7 @@ type ProgressDeps = FactsDeps & {
   tasks: Pick<TaskRegistry, "onTask">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "status">
   /** One after the other with a session's compactions: an older state must not replace a newer handoff. */
-  queue: ReturnType<typeof createKeyedQueue>
+  queue: KeyedQueue
   now: () => Date
 }
 

@@ -1,5 +1,5 @@
 import type { Event } from "@opencode-ai/sdk"
-import { type createKeyedQueue, createLruMap, type LruMap, lazy, withDeadline } from "../host/async.ts"
+import { createLruMap, type KeyedQueue, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
@@ -94,7 +94,7 @@ type TurnsDeps = {
   openings: Openings
   progress: Progress
   /** Work in progress by session, which a deleted session's state has to outlast. */
-  queue: ReturnType<typeof createKeyedQueue>
+  queue: KeyedQueue
   /** Loads the code for compactions, at the first one. */
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
   /** Loads the code for claims, at the first tool of a session with a task. */

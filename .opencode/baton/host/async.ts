@@ -83,18 +83,14 @@ export const lazy = <T>(load: () => Promise<T>): Lazy<T> => {
   return Object.defineProperties(get, { current: { get: () => current }, loaded: { value: loaded.promise } }) as Lazy<T>
 }
 
-/** Runs the work of one key in order, and different keys in parallel. */
-type KeyedQueue = {
-  /** @returns the result of the work; a failure does not block the work after it */
-  add<T>(key: string, work: () => Promise<T>): Promise<T>
-  /** Resolves when all work added for the key has ended, failed or not. */
-  idle(key: string): Promise<void>
-}
+export type KeyedQueue = ReturnType<typeof createKeyedQueue>
 
-export const createKeyedQueue = (): KeyedQueue => {
+/** Runs the work of one key in order, and different keys in parallel. */
+export const createKeyedQueue = () => {
   const last = new Map<string, Promise<void>>()
   return {
-    add: (key, work) => {
+    /** @returns the result of the work; a failure does not block the work after it */
+    add: <T>(key: string, work: () => Promise<T>): Promise<T> => {
       const mine = (last.get(key) ?? Promise.resolve()).then(work)
       const over: Promise<void> = mine.then(
         () => {},
@@ -106,7 +102,8 @@ export const createKeyedQueue = (): KeyedQueue => {
       })
       return mine
     },
-    idle: async (key) => {
+    /** Resolves when all work added for the key has ended, failed or not. */
+    idle: async (key: string): Promise<void> => {
       // More work may be added while this waits.
       for (let all = last.get(key); all; all = last.get(key)) await all
     },
@@ -116,13 +113,7 @@ export const createKeyedQueue = (): KeyedQueue => {
 /** More sessions than one server works on at once; dropped entries are read again from disk. */
 const MAX_SESSIONS = 500
 
-export type LruMap<Value> = {
-  get(key: string): Value | undefined
-  has(key: string): boolean
-  set(key: string, value: Value): void
-  delete(key: string): boolean
-  values(): Iterable<Value>
-}
+export type LruMap<Value> = ReturnType<typeof createLruMap<Value>>
 
 /**
  * A map with a size limit, so that a server's memory does not grow with every session. Past `limit` the entry that was read
@@ -136,10 +127,10 @@ export const createLruMap = <Value>({
 }: {
   limit?: number
   onEvict?: (key: string, value: Value) => void
-} = {}): LruMap<Value> => {
+} = {}) => {
   const values = new Map<string, Value>()
   return {
-    get: (key) => {
+    get: (key: string): Value | undefined => {
       const value = values.get(key)
       if (value === undefined) return undefined
       // A Map keeps the order of insertion: this one is now the newest.
@@ -147,8 +138,8 @@ export const createLruMap = <Value>({
       values.set(key, value)
       return value
     },
-    has: (key) => values.has(key),
-    set: (key, value) => {
+    has: (key: string): boolean => values.has(key),
+    set: (key: string, value: Value): void => {
       values.delete(key)
       values.set(key, value)
       if (values.size <= limit) return
@@ -158,7 +149,7 @@ export const createLruMap = <Value>({
         return
       }
     },
-    delete: (key) => values.delete(key),
-    values: () => values.values(),
+    delete: (key: string): boolean => values.delete(key),
+    values: (): Iterable<Value> => values.values(),
   }
 }

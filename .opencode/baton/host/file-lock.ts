@@ -23,12 +23,6 @@ export type HeldLock = {
   release(): Promise<void>
 }
 
-type FileLock = {
-  tryAcquire(): Promise<HeldLock | undefined>
-  /** Tells whether a live process holds the lock, without taking it. */
-  isTaken(): Promise<boolean>
-}
-
 type Owner = {
   readonly token: string
   readonly pid: number
@@ -76,7 +70,7 @@ const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefine
  * A takeover needs a claim on the dead holder's token: only one process succeeds, and a newer lock is never removed. The file
  * is small, so it is read and written synchronously (see state.ts).
  */
-export const createFileLock = (deps: FileLockDeps): FileLock => {
+export const createFileLock = (deps: FileLockDeps) => {
   const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
   const host = readHost()
   /** Token of a released lock whose file could not be removed, for example because the folder was unavailable. */
@@ -146,17 +140,20 @@ export const createFileLock = (deps: FileLockDeps): FileLock => {
   }
 
   return {
-    isTaken: async () => {
+    /** Tells whether a live process holds the lock, without taking it. */
+    isTaken: async (): Promise<boolean> => {
       const current = readOwner(path)
       return current !== undefined && !isStale(current)
     },
-    tryAcquire: async () => {
+    tryAcquire: async (): Promise<HeldLock | undefined> => {
       const token = randomBytes(8).toString("hex")
       const text = `${token}\n${process.pid}\n${host}\n${ownStart()}\n`
       return acquire(text) ? hold(token) : undefined
     },
   }
 }
+
+type FileLock = ReturnType<typeof createFileLock>
 
 const RETRY_MS = 20
 
