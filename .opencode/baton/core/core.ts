@@ -113,7 +113,6 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
   // Outside git OpenCode's worktree is the root of the file system.
   const root = worktree === "/" ? directory : worktree
   const coreLog = createLog(client, "core")
-  const report = (message: string, error: unknown): void => coreLog.error(message, { error: describeError(error) })
   const state = lazy(async () => {
     const { openState } = await import("../host/state.ts")
     return openState(client, projectRoot, coreLog)
@@ -156,7 +155,8 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
   const deliverPending = (): void => {
     if (hasLooked) return
     hasLooked = true
-    if (hasPendingRecords(projectRoot)) services().catch((error: unknown) => report("records are not delivered", error))
+    if (!hasPendingRecords(projectRoot)) return
+    services().catch((error: unknown) => coreLog.error("records are not delivered", { error: describeError(error) }))
   }
 
   const feature = (name: string): Feature => {
