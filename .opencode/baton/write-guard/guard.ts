@@ -103,7 +103,7 @@ export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
     protect: (config: Config): void => {
       users = protectFiles(config as Parameters<typeof protectFiles>[0], ruled)
     },
-    refusal: (tool: string, args: unknown) => refusal(tool, args),
+    refusal,
     watch,
   }
 }
