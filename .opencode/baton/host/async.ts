@@ -4,12 +4,15 @@ type Timed<T> = { kind: "done"; value: T } | { kind: "late" } | { kind: "failed"
  * Waits for `work` at most `deadlineMs`. Never rejects.
  *
  * The work is not stopped: a caller that needs that passes it an AbortSignal or a deadline.
+ *
+ * @param deadlineMs `Number.POSITIVE_INFINITY` for none
  */
 export const withDeadline = async <T>(work: Promise<T>, deadlineMs: number): Promise<Timed<T>> => {
   const settled: Promise<Timed<T>> = work.then(
     (value) => ({ kind: "done", value }),
     (error: unknown) => ({ kind: "failed", error }),
   )
+  if (deadlineMs === Number.POSITIVE_INFINITY) return settled
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<Timed<T>>((resolve) => {
     timer = setTimeout(() => resolve({ kind: "late" }), deadlineMs)

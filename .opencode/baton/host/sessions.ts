@@ -53,18 +53,11 @@ export const createClientCall =
   (deadlineMs: number): ClientCall =>
   async (what, work, read) => {
     // Turns an error that the client throws synchronously into a rejection.
-    const started = Promise.resolve().then(() => work())
-    if (deadlineMs === Number.POSITIVE_INFINITY) {
-      try {
-        return readRaw(what, await started, read)
-      } catch (error) {
-        return { kind: "failed", reason: `${what} failed: ${describeError(error)}` }
-      }
-    }
-    const outcome = await withDeadline(started, deadlineMs)
+    const answered = Promise.resolve().then(async () => readRaw(what, await work(), read))
+    const outcome = await withDeadline(answered, deadlineMs)
     if (outcome.kind === "late") return { kind: "failed", reason: `${what} did not answer within ${deadlineMs} ms` }
     if (outcome.kind === "failed") return { kind: "failed", reason: `${what} failed: ${describeError(outcome.error)}` }
-    return readRaw(what, outcome.value, read)
+    return outcome.value
   }
 
 export type StoredMessage = { info: Message; parts: Part[] }
