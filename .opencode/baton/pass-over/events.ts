@@ -10,7 +10,7 @@ import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./c
 import { isToolAllowed, type Limits, refusedTools } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
-import { escapesSandbox, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
+import { escapesSandbox, type SandboxCall, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
 import type { PassStore } from "./store/store.ts"
 import { APPLY_TOOL, REJECT_TOOL, STATUS_TOOL } from "./tools.ts"
@@ -93,12 +93,6 @@ const createToolGuard =
     Object.assign(args, verdict.changes, guarded)
   }
 
-type ToolVerdict =
-  /** With these arguments changed. */
-  | { readonly kind: "go"; readonly changes: Readonly<Record<string, unknown>> }
-  /** A sentence for the model. */
-  | { readonly kind: "refused"; readonly reason: string }
-
 const PASS_IS_OVER = "Use no more tools and end your turn: the pass is over."
 
 /** Tools that wait for the user; a subagent must not use them. */
@@ -108,7 +102,7 @@ const ASKING = "question"
 export const checkToolCall = (
   pass: Pick<ActivePass, "isOver" | "limits" | "sandbox" | "returned" | "returnError">,
   { tool, args, isOwn, home }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean; home: string },
-): ToolVerdict => {
+): SandboxCall => {
   if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
   if (isOwn && hasReturned(pass))
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
@@ -126,9 +120,7 @@ export const checkToolCall = (
   if (!pass.sandbox) return { kind: "go", changes: {} }
   const { command } = args
   const spelled = typeof command === "string" ? { ...args, command: spellOutHome(command, home, pass.sandbox) } : args
-  const redirection = toSandboxArgs(tool, spelled, pass.sandbox)
-  if (redirection.kind === "refused") return redirection
-  return { kind: "go", changes: redirection.kind === "redirected" ? redirection.args : {} }
+  return toSandboxArgs(tool, spelled, pass.sandbox)
 }
 
 /** A session's part in passes: only one that works on a pass returns, only one that made a pass decides on results. */

@@ -19,7 +19,7 @@ const paths: SandboxPaths = {
 
 const argsOf = (tool: string, args: Record<string, unknown>): unknown => {
   const found = toSandboxArgs(tool, args, paths)
-  return found.kind === "redirected" ? found.args : found.kind
+  return found.kind === "go" ? found.changes : found.kind
 }
 
 describe("a child's tool calls", () => {
@@ -75,10 +75,9 @@ describe("a child's tool calls", () => {
     })
   })
 
-  test("that touch no files pass, batch is refused, and others are nobody's to judge here", () => {
-    expect(argsOf("todowrite", { todos: [] })).toEqual({})
+  test("that touch no files, or are of a plugin, stay as they are, and batch is refused", () => {
+    for (const tool of ["todowrite", "weather_lookup"]) expect(argsOf(tool, { text: "/home/ann/proj" })).toEqual({})
     expect(argsOf("batch", {})).toBe("refused")
-    expect(argsOf("weather_lookup", {})).toBe("unknown")
   })
 })
 

@@ -17,26 +17,14 @@ export type SandboxPaths = {
   readonly root: string
 }
 
-type SandboxCall =
-  /** The fields to set in the call's arguments; empty for a tool that touches no files. */
-  | { readonly kind: "redirected"; readonly args: Readonly<Record<string, unknown>> }
+export type SandboxCall =
+  /** The fields to set in the call's arguments; empty for a tool that touches no files, and for one of a plugin or an MCP server. */
+  | { readonly kind: "go"; readonly changes: Readonly<Record<string, unknown>> }
+  /** A sentence for the model. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** A tool of a plugin or an MCP server: the caller decides by the pass's rights. */
-  | { readonly kind: "unknown" }
 
 const FILE_TOOLS: ReadonlySet<string> = new Set(["read", "lsp", ...EDITING_TOOLS])
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(["glob", "grep", "list"])
-const OTHER_TOOLS: ReadonlySet<string> = new Set([
-  "task",
-  "todowrite",
-  "todoread",
-  "webfetch",
-  "websearch",
-  "codesearch",
-  "skill",
-  "question",
-  "invalid",
-])
 
 const escapePattern = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 
@@ -62,8 +50,8 @@ export const toSandboxPath = (path: string, paths: SandboxPaths): string => {
 export const sandboxDirectory = (paths: SandboxPaths): string => toSandboxPath(paths.directory, paths)
 
 /** Replaces `~/…`, `$HOME/…` and `${HOME}/…` by absolute paths where they name the project. */
-export const spellOutHome = (command: string, home: string, { worktree, spellings = [] }: SandboxPaths): string =>
-  [worktree, ...spellings].reduce((text, root) => {
+export const spellOutHome = (command: string, home: string, paths: SandboxPaths): string =>
+  rootsOf(paths).reduce((text, root) => {
     if (!root.startsWith(`${home}/`)) return text
     const below = escapePattern(root.slice(home.length))
     const pattern = String.raw`(?<![\w./~-])(?:~|"\$HOME"|"\$\{HOME\}"|\$HOME|\$\{HOME\})${below}(?![\w-])`
@@ -120,8 +108,7 @@ export const toSandboxArgs = (
   args: Readonly<Record<string, unknown>>,
   paths: SandboxPaths,
 ): SandboxCall => {
-  const redirected = (changes: Record<string, unknown>): SandboxCall => ({ kind: "redirected", args: changes })
-  if (OTHER_TOOLS.has(tool)) return redirected({})
+  const redirected = (changes: Record<string, unknown>): SandboxCall => ({ kind: "go", changes })
   if (FILE_TOOLS.has(tool)) {
     const own = redirectField(args, "filePath", paths)
     if (!Array.isArray(args.edits)) return redirected(own)
@@ -149,7 +136,7 @@ export const toSandboxArgs = (
   }
   // It runs other tools itself, without any hook.
   if (tool === "batch") return { kind: "refused", reason: "call the tools one by one: batch cannot be used in a pass" }
-  return { kind: "unknown" }
+  return redirected({})
 }
 
 /**
