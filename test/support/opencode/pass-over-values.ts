@@ -9,12 +9,7 @@ import type {
 } from "../../../.opencode/baton/pass-over/contract.ts"
 import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
 import type { Prepared } from "../../../.opencode/baton/pass-over/prepare.ts"
-import {
-  type Decisions,
-  type PassRecord,
-  type PassState,
-  SENT,
-} from "../../../.opencode/baton/pass-over/store/record.ts"
+import { type PassRecord, type PassState, SENT } from "../../../.opencode/baton/pass-over/store/record.ts"
 
 /** Valid values of the contract, for tests of one part of them. */
 
@@ -94,7 +89,7 @@ export const builtInPolicy = (change: Partial<ResolvedPolicy["values"]> = {}): R
 }
 
 /** The state of a pass that is back, without files to decide on. */
-export const returnedState = (change: Partial<Extract<PassState, Decisions>> = {}): PassState => ({
+export const returnedState = (change: Partial<Extract<PassState, { is_late: boolean }>> = {}): PassState => ({
   state: "returned",
   is_late: false,
   undecided: [],

@@ -4,23 +4,8 @@ import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:f
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
 import { type Git, parseList, removeIndex } from "./repository.ts"
-import { addFiles, createFolderCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
-import { stageAndCheck } from "./stored.ts"
-
-export type JournalEntry = {
-  readonly path: string
-  readonly before: (FileState & { permissions: number }) | null
-  readonly after: FileState | null
-}
-
-export type Journal = {
-  readonly version: 1
-  /** `path` values of the changes. */
-  readonly files: readonly string[]
-  readonly entries: readonly JournalEntry[]
-  /** Makes names that no other file has, since files of those names are removed after a crash. */
-  readonly suffix: string
-}
+import { addFiles, createFolderCheck, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
+import { type FileState, type Journal, type JournalEntry, stageAndCheck } from "./stored.ts"
 
 export type ApplyPlace = {
   readonly git: Git

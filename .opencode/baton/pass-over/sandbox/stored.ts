@@ -5,13 +5,12 @@ import { mkdir, readdir, realpath, rm, stat } from "node:fs/promises"
 import { isAbsolute, join, relative, resolve } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
-import { loadZod, type Zod } from "../../host/schema.ts"
+import { loadZod, type Parsed, type Zod } from "../../host/schema.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
 import { readOwnText } from "../../host/untrusted.ts"
-import type { FileModification } from "../contract.ts"
+import type { FileModification, Immutable } from "../contract.ts"
 import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
-import type { Journal } from "./journal.ts"
 import { isInside } from "./paths.ts"
 import {
   findRepository,
@@ -23,7 +22,6 @@ import {
   renderList,
 } from "./repository.ts"
 import {
-  type Change,
   EXACT_RENAMES,
   isExcluded,
   isInRepository,
@@ -74,52 +72,64 @@ export const passFolder = (state: Pick<StateFolder, "path">, passID: string): Pa
   }
 }
 
-/**
- * `target`: the folder that the sandbox was made of, and that `apply` writes to; relative to the one that holds `.opencode`, so
- * that a project that was moved or copied has its passes with it.
- */
-type SandboxRecord = { version: 1; target: string }
-
-/** `left_out`: the child's files that could not be stored. */
-export type StoredChanges = { version: 1; files: readonly Change[]; left_out: readonly Skipped[] }
-
 const isOrdinary = (path: string): boolean =>
   path !== "" && !isAbsolute(path) && path.split("/").every((part) => !["", ".", ".."].includes(part))
 /** A stored path is acted on: it must lead neither out of the project nor into its repository. */
 const pathSchema = (z: Zod) => z.string().refine((path) => isOrdinary(path) && !isExcluded(path))
+/** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
 const stateFields = (z: Zod) => ({
   mode: z.enum(MODES),
   oid: z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/),
   size: z.number(),
 })
 
-const recordSchema = (z: Zod): ZodType<SandboxRecord> =>
+/**
+ * `target`: the folder that the sandbox was made of, and that `apply` writes to; relative to the one that holds `.opencode`, so
+ * that a project that was moved or copied has its passes with it.
+ */
+const recordSchema = (z: Zod) =>
   z.object({ version: z.literal(1), target: z.string().refine((path) => !isInRepository(path)) })
 
-const changesSchema = (z: Zod): ZodType<StoredChanges> => {
+/** Files before and after, relative to the top folder; null for a missing side. */
+const changesSchema = (z: Zod) => {
   const file = z.object(stateFields(z)).nullable()
   const change = z.object({
     path: pathSchema(z),
+    /** Of a renamed file. */
     previous_path: pathSchema(z).nullable(),
     base: file,
     next: file,
     is_binary: z.boolean(),
+    /** Of a symbolic link. */
     link_target: z.string().nullable(),
     by: z.enum(["tool", "shell"]),
   })
   const skipped = z.array(z.object({ path: z.string(), reason: z.string() }))
+  /** `left_out`: the child's files that could not be stored. */
   return z.object({ version: z.literal(1), files: z.array(change), left_out: skipped })
 }
 
-const journalSchema = (z: Zod): ZodType<Journal> => {
+const journalSchema = (z: Zod) => {
   const entry = z.strictObject({
     path: pathSchema(z),
     before: z.object({ ...stateFields(z), permissions: z.number() }).nullable(),
     after: z.object(stateFields(z)).nullable(),
   })
-  const suffix = z.string().regex(/^[0-9a-f]{16}$/)
-  return z.object({ version: z.literal(1), files: z.array(z.string()), entries: z.array(entry), suffix })
+  return z.object({
+    version: z.literal(1),
+    /** `path` values of the changes. */
+    files: z.array(z.string()),
+    entries: z.array(entry),
+    /** Makes names that no other file has, since files of those names are removed after a crash. */
+    suffix: z.string().regex(/^[0-9a-f]{16}$/),
+  })
 }
+
+export type StoredChanges = Immutable<Parsed<typeof changesSchema>>
+export type Change = StoredChanges["files"][number]
+export type FileState = NonNullable<Change["base"]>
+export type Journal = Immutable<Parsed<typeof journalSchema>>
+export type JournalEntry = Journal["entries"][number]
 
 const readText = async (path: string): Promise<string | undefined> => {
   try {
@@ -170,7 +180,7 @@ export const saveChanges = (folder: PassFolder, changes: StoredChanges): Promise
 /** Notes the folder that a sandbox is made of. @param top its real path */
 export const saveTarget = async (state: StateFolder, folder: PassFolder, top: string): Promise<void> => {
   const target = relative(await realpath(resolve(state.root, "..", "..")), top)
-  const record: SandboxRecord = { version: 1, target }
+  const record: Parsed<typeof recordSchema> = { version: 1, target }
   await replaceFile(folder.record, JSON.stringify(record), { isDurable: false })
 }
 

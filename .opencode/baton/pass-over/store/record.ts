@@ -13,10 +13,18 @@ export const passRecordSchema = (z: Zod) => {
   const object = z.looseObject as unknown as Zod["strictObject"]
   const { request, output } = contractSchemas(z, object)
   const paths = z.array(z.string())
-  const result = { is_late: z.boolean(), undecided: paths, applied: paths, rejected: paths }
-  const state: ZodType<PassState> = z.discriminatedUnion("state", [
+  /** The design document's return states. */
+  const state = z.discriminatedUnion("state", [
     object({ state: z.enum(["sent", "waiting_for_return", "timed_out", "cancelled"]) }),
-    object({ state: z.enum(["returned", "applied", "rejected"]), ...result }),
+    object({
+      state: z.enum(["returned", "applied", "rejected"]),
+      /** The originator had stopped waiting when the result came. */
+      is_late: z.boolean(),
+      /** Each changed file is in exactly one of these lists. */
+      undecided: paths,
+      applied: paths,
+      rejected: paths,
+    }),
   ])
   const levels = z.record(z.string(), z.enum(POLICY_LEVELS)) as unknown as ZodType<ResolvedPolicy["levels"]>
   return object({
@@ -42,6 +50,8 @@ export const passRecordSchema = (z: Zod) => {
 }
 
 export type PassRecord = Immutable<Infer<ReturnType<typeof passRecordSchema>>>
+export type PassState = PassRecord["state"]
+export type PassStateName = PassState["state"]
 
 /**
  * Tells whether the originator has yet to be told of a result: it came late, or was never waited for. Its files may be decided on
@@ -75,24 +85,7 @@ export const createPassID = (at: Date, random: string): string =>
 /** Checks an id from outside, since it becomes the name of a folder. */
 export const isPassID = (text: string): boolean => PASS_ID.test(text)
 
-/** The decisions on the changed files of a result; each file is in exactly one list. */
-export type Decisions = {
-  readonly undecided: readonly string[]
-  readonly applied: readonly string[]
-  readonly rejected: readonly string[]
-}
-
 const PASS_STATES = ["sent", "waiting_for_return", "returned", "applied", "rejected", "cancelled", "timed_out"] as const
-
-/** The design document's return states. `is_late`: the originator had stopped waiting when the result came. */
-export type PassState =
-  | { readonly state: "sent" }
-  | { readonly state: "waiting_for_return" }
-  | { readonly state: "timed_out" }
-  | { readonly state: "cancelled" }
-  | ({ readonly state: "returned" | "applied" | "rejected"; readonly is_late: boolean } & Decisions)
-
-export type PassStateName = PassState["state"]
 
 export type PassEvent =
   /** The subagent works; once more for each further attempt. */
@@ -124,7 +117,7 @@ const refuse = (state: PassState, event: PassEvent, cause: string): Step => ({
 
 const move = (state: PassState): Step => ({ kind: "moved", state })
 
-type Result = Extract<PassState, Decisions>
+type Result = Extract<PassState, { is_late: boolean }>
 
 const decide = (result: Result, event: Extract<PassEvent, { type: "applied" | "rejected" }>): Step => {
   const chosen = new Set(event.paths ?? result.undecided)
