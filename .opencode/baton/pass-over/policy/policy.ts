@@ -3,6 +3,7 @@ import type { core, infer as Infer } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
 import { readProjectConfig } from "../../host/untrusted.ts"
+import type { Immutable } from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { POLICY_FILE, policyPath } from "../hooks.ts"
 
@@ -96,7 +97,7 @@ export const policyFileSchema = (z: Zod) => {
       audit_log: auditLog.optional(),
       audit: auditLog.optional().describe("The earlier name of audit_log"),
     })
-    .transform(({ defaults, pairs, subagents, audit, audit_log = audit ?? NO_POLICY.audit_log }) => ({
+    .transform(({ defaults, pairs, subagents, audit, audit_log = audit ?? auditLog.parse({}) }) => ({
       defaults,
       pairs,
       subagents,
@@ -104,13 +105,7 @@ export const policyFileSchema = (z: Zod) => {
     }))
 }
 
-export type PolicyFile = {
-  readonly defaults: PolicyPart
-  /** By `originator->subagent`, either of which may be `*`. */
-  readonly pairs: Readonly<Record<string, PolicyPart>>
-  readonly subagents: Readonly<Record<string, PolicyPart>>
-  readonly audit_log: { readonly enabled: boolean; readonly retention_days: number }
-}
+export type PolicyFile = Immutable<Infer<ReturnType<typeof policyFileSchema>>>
 
 /** The value of an empty file, also used for a missing one, without loading zod. */
 const NO_POLICY: PolicyFile = {
