@@ -1,4 +1,3 @@
-import { compareText } from "./format.ts"
 import { type Dependency, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
 
 /** An item with the status to show. */
@@ -47,17 +46,15 @@ const LABEL_NAMES = `
 export const labelsByItem = (store: LedgerStore): Map<string, string[]> =>
   grouped(store.all<{ item_id: string; name: string }>(LABEL_NAMES).map(({ item_id, name }) => [item_id, name]))
 
-const byPriority = (left: ItemRow, right: ItemRow): number =>
-  left.priority - right.priority || compareText(left.created_at, right.created_at)
-
 /** Reads all items, by priority and then by the text of their creation time, as prog sorts. */
 export const readItems = (store: LedgerStore): LabelledItem[] => {
-  const rows = store.all<ItemRow>("SELECT * FROM items ORDER BY rowid")
+  const rows = store.all<ItemRow>("SELECT * FROM items ORDER BY priority, created_at, rowid")
   const children = childStatusesByParent(rows)
   const labels = labelsByItem(store)
-  return rows
-    .map((row) => ({ ...withDerivedStatus(row, children.get(row.id) ?? []), labels: labels.get(row.id) ?? [] }))
-    .sort(byPriority)
+  return rows.map((row) => ({
+    ...withDerivedStatus(row, children.get(row.id) ?? []),
+    labels: labels.get(row.id) ?? [],
+  }))
 }
 
 /** @throws LedgerError for an unknown id */

@@ -1,16 +1,6 @@
 import { type Command, type CommandContext, JSON_FLAG, refuse, withErrorPrefix } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
-import {
-  compareText,
-  goJson,
-  padLeft,
-  padRight,
-  parseTimestamp,
-  rfc3339,
-  shortAge,
-  tableSummary,
-  timeAgo,
-} from "../format.ts"
+import { goJson, padLeft, padRight, parseTimestamp, rfc3339, shortAge, tableSummary, timeAgo } from "../format.ts"
 import { requireItem } from "../items.ts"
 import type { Cells, ConceptRow, ItemRow, LearningRow, LedgerStore } from "../store.ts"
 
@@ -74,19 +64,20 @@ const groupedSummaries = (learnings: readonly LearningView[], about: ReadonlyMap
 
 const CONCEPTS = `
   SELECT c.*, (SELECT COUNT(*) FROM learning_concepts lc WHERE lc.concept_id = c.id) AS learning_count
-  FROM concepts c WHERE c.project = ? ORDER BY learning_count DESC, c.name`
+  FROM concepts c WHERE c.project = ? ORDER BY`
 
-/** By number of learnings, the most first, then by name. */
-export const readConcepts = (store: LedgerStore, project: string): ConceptRow[] => store.all(CONCEPTS, project)
+/** By number of learnings, the most first, or by their last update, the newest first; then by name. */
+export const readConcepts = (
+  store: LedgerStore,
+  project: string,
+  order: "learning_count" | "last_updated" = "learning_count",
+): ConceptRow[] => store.all(`${CONCEPTS} ${order} DESC, c.name`, project)
 
 /** Concepts with at least one learning whose name occurs in the item's title or description, in any case. */
 export const relatedConcepts = (item: ItemRow, concepts: readonly ConceptRow[]): ConceptRow[] => {
   const text = `${item.title} ${item.description ?? ""}`.toLowerCase()
   return concepts.filter(({ name, learning_count }) => learning_count > 0 && text.includes(name.toLowerCase()))
 }
-
-const byLastUpdate = (left: ConceptRow, right: ConceptRow): number =>
-  compareText(right.last_updated, left.last_updated) || compareText(left.name, right.name)
 
 const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): string[] => {
   const row = (name: string, count: string, updated: string, summary: string): string =>
@@ -100,13 +91,13 @@ const conceptTable = (concepts: readonly ConceptRow[], nowMs: number): string[] 
 }
 
 /** Number of a concept's active learnings, and the creation text of the oldest. */
-type ConceptCount = { readonly name: string; readonly count: number; readonly oldest: string | undefined }
+type ConceptCount = { readonly name: string; readonly count: number; readonly oldest: string | null }
 
 const conceptCountTable = (counts: readonly ConceptCount[], nowMs: number): string[] => {
   const row = (name: string, count: string, oldest: string): string =>
     `${padRight(name, 20)} ${padLeft(count, 6)}  ${oldest}`
-  const age = (oldest: string | undefined): string =>
-    oldest === undefined ? "-" : shortAge(nowMs - parseTimestamp(oldest).epochMs)
+  const age = (oldest: string | null): string =>
+    oldest === null ? "-" : shortAge(nowMs - parseTimestamp(oldest).epochMs)
   return [
     row("CONCEPT", "COUNT", "OLDEST"),
     ...counts.map(({ name, count, oldest }) => row(name, String(count), age(oldest))),
@@ -120,11 +111,11 @@ const DETAIL_FLAG: FlagSpec = { name: "detail", kind: "text", about: "the full e
 const readDetail = (given: string, context: CommandContext): string =>
   given === "-" ? context.readStdin().trim() : given
 
-const IN_PROGRESS = "SELECT * FROM items WHERE status = 'in_progress' AND project = ?"
+const IN_PROGRESS = "SELECT * FROM items WHERE status = 'in_progress' AND project = ? ORDER BY updated_at DESC LIMIT 1"
 
 /** The project's item in progress with the latest update. */
 const currentTask = (store: LedgerStore, project: string): ItemRow | undefined =>
-  store.all<ItemRow>(IN_PROGRESS, project).toSorted((left, right) => compareText(right.updated_at, left.updated_at))[0]
+  store.all<ItemRow>(IN_PROGRESS, project)[0]
 
 const tagLearning = (context: CommandContext, learningId: string, project: string, name: string, at: string): void => {
   const store = context.store()
@@ -317,18 +308,12 @@ const editConcept = (
     return [...(summary === "" ? [] : [`Updated ${name}`]), ...(rename === "" ? [] : [`Renamed ${name} -> ${rename}`])]
   })
 
-/** Counts active learnings by concept, the highest count first. */
-const countLearnings = (store: LedgerStore, project: string): ConceptCount[] => {
-  const active = readLearnings(store, project)
-    .filter(({ status }) => status === "active")
-    .map(({ id, created_at }) => ({ created_at, names: conceptsOf(store, id) }))
-  return readConcepts(store, project)
-    .map(({ name }) => {
-      const created = active.filter(({ names }) => names.includes(name)).map(({ created_at }) => created_at)
-      return { name, count: created.length, oldest: created.toSorted(compareText)[0] }
-    })
-    .toSorted((left, right) => right.count - left.count || compareText(left.name, right.name))
-}
+/** The highest count first. */
+const CONCEPT_COUNTS = `
+  SELECT c.name, COUNT(l.id) AS count, MIN(l.created_at) AS oldest FROM concepts c
+  LEFT JOIN learning_concepts lc ON lc.concept_id = c.id
+  LEFT JOIN learnings l ON l.id = lc.learning_id AND l.project = c.project AND l.status = 'active'
+  WHERE c.project = ? GROUP BY c.id ORDER BY count DESC, c.name`
 
 const conceptsRelatedTo = (store: LedgerStore, id: string): ConceptRow[] => {
   const item = requireItem(store, id)
@@ -354,14 +339,14 @@ const concepts: Command = {
     if (project === "" && (isEdit || flags.has("stats"))) throw refuse(PROJECT_REQUIRED)
     if (isEdit) return editConcept(context, project, name, summary, rename)
     if (flags.has("stats")) {
-      const counts = countLearnings(context.store(), project)
+      const counts = context.store().all<ConceptCount>(CONCEPT_COUNTS, project)
       return counts.length === 0 ? ["No concepts"] : conceptCountTable(counts, context.nowMs())
     }
     if (related === "" && project === "") throw refuse(`${PROJECT_REQUIRED} or use --related <task-id>`)
     const store = context.store()
-    const found = related === "" ? readConcepts(store, project) : conceptsRelatedTo(store, related)
-    const sorted = flags.has("recent") && related === "" ? found.toSorted(byLastUpdate) : found
-    return sorted.length === 0 ? ["No concepts"] : conceptTable(sorted, context.nowMs())
+    const order = flags.has("recent") ? "last_updated" : "learning_count"
+    const found = related === "" ? readConcepts(store, project, order) : conceptsRelatedTo(store, related)
+    return found.length === 0 ? ["No concepts"] : conceptTable(found, context.nowMs())
   },
 }
 

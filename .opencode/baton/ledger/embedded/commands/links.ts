@@ -1,5 +1,5 @@
 import { type Command, type CommandContext, type Invocation, refuse, withErrorPrefix } from "../command.ts"
-import { goQuote, padRight, parseTimestamp, timeAgo } from "../format.ts"
+import { padRight, parseTimestamp, timeAgo } from "../format.ts"
 import { DRAFT_IN_EPIC, findItem, requireItem, updateItem } from "../items.ts"
 import type { LabelRow, LedgerStore } from "../store.ts"
 
@@ -95,7 +95,7 @@ const label = pairCommand({
   summary: "Attach a label to a task or epic",
   write: (id, name, store, context) => {
     addLabel(context, id, requireItem(store, id).project, name)
-    return `Added label ${goQuote(name)} to ${id}`
+    return `Added label ${JSON.stringify(name)} to ${id}`
   },
 })
 
@@ -108,7 +108,7 @@ const unlabel = pairCommand({
     if (known === undefined) throw refuse(`label not found: ${name}`)
     if (store.run("DELETE FROM item_labels WHERE item_id = ? AND label_id = ?", id, known.id) === 0)
       throw refuse(`item does not have label: ${name}`)
-    return `Removed label ${goQuote(name)} from ${id}`
+    return `Removed label ${JSON.stringify(name)} from ${id}`
   },
 })
 

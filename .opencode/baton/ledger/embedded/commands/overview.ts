@@ -1,5 +1,4 @@
 import type { Command, CommandContext } from "../command.ts"
-import { compareText } from "../format.ts"
 import { hasLabels, type LabelledItem, readItems, readyItems } from "../items.ts"
 import { type ItemRow, LedgerError } from "../store.ts"
 import { LABEL_FILTER } from "./read-tasks.ts"
@@ -15,16 +14,17 @@ type Overview = {
   readonly withStatus: (status: string) => LabelledItem[]
 }
 
-const CLOSED = "SELECT * FROM items WHERE status IN ('done', 'canceled')"
+const CLOSED = "SELECT id FROM items WHERE status IN ('done', 'canceled') ORDER BY updated_at DESC"
 
 /** The newest items with a stored closed status. An epic that is only derived as done is left out, as in prog. */
-const recentlyDone = (items: readonly LabelledItem[], closed: readonly ItemRow[]): LabelledItem[] =>
-  items
-    .filter(({ id }) => closed.some((row) => row.id === id))
-    .toSorted((left, right) => compareText(right.updated_at, left.updated_at))
+const recentlyDone = (items: readonly LabelledItem[], closed: readonly Pick<ItemRow, "id">[]): LabelledItem[] => {
+  const byId = new Map(items.map((item) => [item.id, item]))
+  return closed
+    .flatMap(({ id }) => byId.get(id) ?? [])
     .slice(0, RECENT_CANDIDATES)
     .filter(({ status }) => status === "done")
     .slice(0, RECENT_SHOWN)
+}
 
 /** @param project "" for all projects */
 const readOverview = (context: CommandContext, project: string, labels: readonly string[]): Overview => {

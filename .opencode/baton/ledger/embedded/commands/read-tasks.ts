@@ -1,7 +1,7 @@
 import { type ShownClaim, shownClaim } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
-import { compareText, goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
+import { goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
 import {
   blockedIds,
   dependenciesByItem,
@@ -212,7 +212,7 @@ const graph: Command = {
     const waiting = dependenciesByItem(readDependencies(store))
     const shown = [...items.values()]
       .filter((item) => waiting.has(item.id) && (flags.text("project") || item.project) === item.project)
-      .toSorted((left, right) => left.priority - right.priority || compareText(left.id, right.id))
+      .toSorted((left, right) => left.priority - right.priority || (left.id < right.id ? -1 : 1))
     if (shown.length === 0) return ["No dependencies"]
     const branches = (id: string): string[] => {
       const others = waiting.get(id) ?? []
