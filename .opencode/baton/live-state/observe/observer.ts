@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises"
-import { homedir } from "node:os"
 import { basename, join } from "node:path"
 import { describeError, isNotFound } from "../../host/log.ts"
+import { databasePath, stampOf } from "../../ledger/runner.ts"
 import { liveFolder, STATEFILE_ENDING } from "../statefile.ts"
 import { isOver } from "../web/page/words.js"
 import { eventsBetween, type HistoryEvent, isStatus, MAX_EVENTS, type Sample, toSample } from "./history.ts"
@@ -33,19 +33,13 @@ const LEDGER_LOOK_MS = 1_000
 /** No ledger has this version, so a failed reading is tried again. */
 const FAILED = "failed"
 
-/** The version of the database and its write-ahead log, as far as `stat` shows it. */
-const ledgerVersion = async (env: Readonly<Record<string, string | undefined>>): Promise<string> => {
-  const path = env.PROG_DB || join(env.HOME || homedir(), ".prog", "prog.db")
-  const stamps = await Promise.all(
-    [path, `${path}-wal`].map((file) =>
-      stat(file).then(
-        // An empty log appears and disappears with each reader.
-        ({ size, mtimeMs }) => (size === 0 ? "" : `${size} ${mtimeMs}`),
-        () => "",
-      ),
-    ),
-  )
-  return stamps.join(" ")
+/** The stamp of the ledger's database; "" where it cannot be looked at. */
+const ledgerVersion = (): string => {
+  try {
+    return stampOf(databasePath(process.env)) ?? ""
+  } catch {
+    return ""
+  }
 }
 
 /** Returns the task to read next: one never read, else the one with the oldest summary that may be outdated. Pure. */
@@ -75,7 +69,7 @@ const watchTasks = (read: (taskID: string) => Promise<TaskReading>) => {
   let isClosed = false
 
   const readNext = async (): Promise<void> => {
-    const version = await ledgerVersion(process.env)
+    const version = ledgerVersion()
     const id = nextTask(wanted, known, version)
     let restMs = LEDGER_LOOK_MS
     if (id !== undefined) {
@@ -123,7 +117,7 @@ type Entry = {
 }
 
 /** Undefined if the file is gone. ctime also covers a change of permissions, after which a file may become readable. */
-const stampOf = async (path: string): Promise<string | undefined> => {
+const statefileStamp = async (path: string): Promise<string | undefined> => {
   try {
     const { ino, size, ctimeMs } = await stat(path)
     return `${ino} ${size} ${ctimeMs}`
@@ -148,7 +142,7 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
   }
 
   const lookAt = async (name: string): Promise<[string, Entry] | undefined> => {
-    const stamp = await stampOf(join(folder, name))
+    const stamp = await statefileStamp(join(folder, name))
     if (stamp === undefined) return undefined
     const before = entries.get(name)
     if (before?.stamp !== stamp) return [name, { ...before, stamp, found: await readState(folder, name, report) }]
