@@ -1,9 +1,7 @@
 import { existsSync } from "node:fs"
-import { readdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { isNotFound } from "../host/log.ts"
 import { hasBundle } from "../host/project.ts"
-import { readOwnText } from "../host/untrusted.ts"
+import { listFolder, readOwnText } from "../host/untrusted.ts"
 import type { Context } from "./report.ts"
 
 /** The copy of Baton that OpenCode loads for a project. */
@@ -26,16 +24,8 @@ const FOLDERS = ["plugin", "plugins"] as const
 const IMPORTS_BATON = /from\s*["']\.\.\/baton\//
 
 const pluginsIn = async (folder: string): Promise<readonly string[]> => {
-  let names: readonly string[]
-  try {
-    names = await readdir(folder)
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
-  const paths = names
+  const paths = listFolder(folder)
     .filter((file) => /\.(ts|js)$/.test(file))
-    .sort()
     .map((file) => join(folder, file))
   const texts = await Promise.all(paths.map((path) => readOwnText(path, { isForeign: true }).catch(() => "")))
   return paths.filter((_, index) => IMPORTS_BATON.test(texts[index] ?? ""))

@@ -7,6 +7,7 @@ import {
   fstatSync,
   lstatSync,
   openSync,
+  readdirSync,
   readSync,
   type Stats,
   statSync,
@@ -14,8 +15,19 @@ import {
 import { devNull } from "node:os"
 import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
+import { isNotFound } from "./log.ts"
 import type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process.ts"
 import { projectConfigSwitch } from "./project.ts"
+
+/** The names in a folder, sorted; none in one that is not there. @throws the file system's own error for any other */
+export const listFolder = (path: string): string[] => {
+  try {
+    return readdirSync(path).sort()
+  } catch (error) {
+    if (isNotFound(error)) return []
+    throw error
+  }
+}
 
 /** A file that is not read because of what it is; the message is a clause about it. */
 export class RefusedFile extends Error {

@@ -1,11 +1,11 @@
-import { readdir, stat } from "node:fs/promises"
+import { stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { databasePath, stampOf } from "../../ledger/runner.ts"
-import { liveFolder, STATEFILE_ENDING } from "../statefile.ts"
+import { liveFolder } from "../statefile.ts"
 import { isOver } from "../web/page/words.js"
 import { eventsBetween, type HistoryEvent, isStatus, MAX_EVENTS, type Sample, toSample } from "./history.ts"
-import { type FoundState, isAgentAlive, type ReportUnreadable, readState } from "./state-files.ts"
+import { type FoundState, isAgentAlive, listStatefiles, type ReportUnreadable, readState } from "./state-files.ts"
 import { type AgentView, createTaskReader, type TaskReading, type TaskSummary, taskOf, toAgentView } from "./view.ts"
 
 /** One agent; the same object as long as nothing is new. */
@@ -132,11 +132,11 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
   const tasks = watchTasks(createTaskReader(root))
   let entries = new Map<string, Entry>()
 
-  const names = async (): Promise<string[]> => {
+  const names = (): string[] => {
     try {
-      return (await readdir(folder)).filter((name) => name.endsWith(STATEFILE_ENDING)).sort()
+      return listStatefiles(folder)
     } catch (error) {
-      if (!isNotFound(error)) report(`${folder}: ${describeError(error)}`)
+      report(`${folder}: ${describeError(error)}`)
       return []
     }
   }
@@ -181,7 +181,7 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
     tasks,
     look: async (): Promise<ObservedAgent[]> => {
       const before = new Map([...entries].map(([name, { found }]) => [name, found]))
-      const read = await Promise.all((await names()).map(readEntry))
+      const read = await Promise.all(names().map(readEntry))
       entries = new Map(read.filter((entry) => entry !== undefined))
       tasks.want([...entries.values()].flatMap(({ found }) => (found ? (taskOf(found)?.id ?? []) : [])))
       return [...entries].flatMap(([name, entry]) => toAgent(name, entry, before.get(name)) ?? [])

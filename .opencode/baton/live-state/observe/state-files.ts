@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs"
-import { readdir, rm } from "node:fs/promises"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { createFileLock } from "../../host/file-lock.ts"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { isAlive } from "../../host/process.ts"
-import { readOwnText } from "../../host/untrusted.ts"
+import { listFolder, readOwnText } from "../../host/untrusted.ts"
 import { isObject } from "../protocol.ts"
 import { CRASHED_ENDING, LOCK_ENDING, STATEFILE_ENDING } from "../statefile.ts"
 
@@ -51,22 +51,17 @@ export const readState = async (
   }
 }
 
+/** The names of a folder's statefiles; none in a folder that is not there. @throws the file system's own error for any other */
+export const listStatefiles = (folder: string): string[] =>
+  listFolder(folder).filter((name) => name.endsWith(STATEFILE_ENDING))
+
 /**
  * Reads every readable statefile of a folder, the newest last. A missing folder has none.
  *
  * @throws the file system's own error when the folder itself cannot be read
  */
 export const listStates = async (folder: string, report: ReportUnreadable): Promise<FoundState[]> => {
-  let names: string[]
-  try {
-    names = await readdir(folder)
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
-  const states = await Promise.all(
-    names.filter((name) => name.endsWith(STATEFILE_ENDING)).map((name) => readState(folder, name, report)),
-  )
+  const states = await Promise.all(listStatefiles(folder).map((name) => readState(folder, name, report)))
   return states.filter((found) => found !== undefined).sort((a, b) => (a.ts < b.ts ? -1 : 1))
 }
 

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, mkdirSync, readSync, writeFileSync } from "node:fs"
-import { readdir, rm, rmdir, stat } from "node:fs/promises"
+import { rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { describeError, errorCode, isNotFound, type Log, truncate } from "../../host/log.ts"
+import { describeError, errorCode, type Log, truncate } from "../../host/log.ts"
 import { redact } from "../../host/secrets.ts"
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../host/state-mark.ts"
-import { openOwnToAppend } from "../../host/untrusted.ts"
+import { listFolder, openOwnToAppend } from "../../host/untrusted.ts"
 import type { PassOverRequest } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
 import type { PassEvent, PassRecord, PassStateName } from "../store/record.ts"
@@ -124,16 +124,6 @@ const appendLine = (path: string, line: string): void => {
   }
 }
 
-/** @returns sorted; nothing for a folder that is not there */
-export const listFolder = async (folder: string): Promise<string[]> => {
-  try {
-    return (await readdir(folder)).sort()
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
-}
-
 /**
  * The audit of a project: one append-only file per month and root session. No call throws.
  *
@@ -152,8 +142,7 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
   }
 
   const pruneMonth = async (month: string, before: number): Promise<void> => {
-    const names = await readdir(join(folder, month))
-    for (const name of names.filter((each) => AUDIT_FILE.test(each))) {
+    for (const name of listFolder(join(folder, month)).filter((each) => AUDIT_FILE.test(each))) {
       const path = join(folder, month, name)
       if ((await stat(path)).mtimeMs < before) await rm(path, { force: true })
     }
@@ -185,7 +174,7 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
     /** Removes files whose newest line is older than this. @param now epoch ms */
     prune: async (retentionDays: number, now: number): Promise<void> => {
       try {
-        const months = (await listFolder(folder)).filter((name) => AUDIT_MONTH.test(name))
+        const months = listFolder(folder).filter((name) => AUDIT_MONTH.test(name))
         for (const month of months) await pruneMonth(month, now - retentionDays * DAY_MS)
       } catch (error) {
         log.warn("old audits could not be removed", { error: describeError(error) })

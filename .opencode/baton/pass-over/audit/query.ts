@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises"
 import { join } from "node:path"
-import { readOwnText } from "../../host/untrusted.ts"
-import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry, listFolder } from "./log.ts"
+import { listFolder, readOwnText } from "../../host/untrusted.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
 
 export type AuditFilter = {
   /** The root session, the originator's, or the child's. */
@@ -27,10 +27,10 @@ type AuditRead = {
 /** Finds the files that may hold events since a time, oldest month first. */
 const findFiles = async (folder: string, since: number): Promise<string[]> => {
   const firstMonth = Number.isFinite(since) ? new Date(since).toISOString().slice(0, 7) : ""
-  const months = (await listFolder(folder)).filter((month) => AUDIT_MONTH.test(month) && month >= firstMonth)
+  const months = listFolder(folder).filter((month) => AUDIT_MONTH.test(month) && month >= firstMonth)
   const paths: string[] = []
   for (const month of months) {
-    for (const name of await listFolder(join(folder, month))) {
+    for (const name of listFolder(join(folder, month))) {
       const path = join(folder, month, name)
       if (AUDIT_FILE.test(name) && (await stat(path)).mtimeMs >= since) paths.push(path)
     }

@@ -1,13 +1,13 @@
 /** The files of a pass on the disk. What was decided on them stands in pass.json alone; contents are checked when they are read. */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
-import { mkdir, readdir, realpath, rm, stat } from "node:fs/promises"
+import { mkdir, realpath, rm, stat } from "node:fs/promises"
 import { isAbsolute, join, relative, resolve } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Parsed, type Zod } from "../../host/schema.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
-import { readOwnText } from "../../host/untrusted.ts"
+import { listFolder, readOwnText } from "../../host/untrusted.ts"
 import type { FileModification, Immutable } from "../contract.ts"
 import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
@@ -241,12 +241,8 @@ export const listPending = async (
       return { ...known, state: "damaged", reason: describeError(error) }
     }
   }
-  const entries = await readdir(state.path(PASSES_FOLDER)).catch((error: unknown) => {
-    if (isNotFound(error)) return []
-    throw error
-  })
   const pending: PendingPass[] = []
-  for (const name of entries.filter(isPassID).sort()) {
+  for (const name of listFolder(state.path(PASSES_FOLDER)).filter(isPassID)) {
     const found = await describe(name, passFolder(state, name))
     if (found) pending.push(found)
   }
