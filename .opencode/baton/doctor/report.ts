@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util"
 import { withDeadline } from "../host/async.ts"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
@@ -105,25 +104,4 @@ export const renderText = (report: Report, options: { color: boolean }): string 
   const { ok, warning, broken } = report.summary
   const verdict = `${broken} broken, ${warning} ${warning === 1 ? "warning" : "warnings"}, ${ok} ok`
   return [`Baton in ${printableLine(report.directory)}`, "", ...lines, "", verdict, ""].join("\n")
-}
-
-export type DoctorRequest = { readonly directory: string | undefined; readonly json: boolean }
-
-/**
- * Parses `[DIR] [--json]`; an argument after `--` is a folder even if it starts with a dash. The launcher answers `--help`.
- *
- * @throws an Error that says what was expected and what was received
- */
-export const parseArguments = (args: readonly string[]): DoctorRequest => {
-  const { values, positionals: folders } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { json: { type: "boolean", default: false } },
-  })
-  if (folders.length > 1) {
-    const received = folders.map((folder) => `'${folder}'`).join(" and ")
-    throw new Error(`expected one project folder, received ${folders.length}: ${received}`)
-  }
-  if (folders[0] === "") throw new Error("expected a project folder, received an empty name")
-  return { directory: folders[0], json: values.json }
 }

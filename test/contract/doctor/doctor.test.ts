@@ -162,7 +162,7 @@ describe("the runtime", () => {
 
 test.each([
   [["--fix"], "unknown option --fix"],
-  [["a", "b"], "received 2: 'a' and 'b'"],
+  [["a", "b"], "expected one project folder, received 2"],
   [["absent"], "received 'absent', which is not a folder"],
   [[""], "received an empty name"],
   [["--", "--json"], "received '--json', which is not a folder"],
