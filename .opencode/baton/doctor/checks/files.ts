@@ -23,6 +23,13 @@ const REINSTALL = "Install Baton again: npx baton-opencode update, or scripts/in
 const name = (paths: readonly string[]): string =>
   paths.length <= 5 ? paths.join(", ") : `${paths.slice(0, 5).join(", ")} and ${paths.length - 5} more`
 
+/** An observation about files, where there are any. */
+const about = (
+  judge: typeof broken,
+  paths: readonly string[],
+  { what, fix }: { what: string; fix: string },
+): readonly Observation[] => (paths.length === 0 ? [] : [judge(`${what}: ${name(paths)}`, fix)])
+
 /** Tells whether a file in a prompts folder is the project's own: it lacks Baton's comment. */
 const isProjectsOwn = async (at: Serving["at"], path: string): Promise<boolean> => {
   if (!PROMPT.test(path)) return false
@@ -39,22 +46,14 @@ const checkPending = async (at: Serving["at"], pending: readonly string[]): Prom
   const besideOwn = pending.filter((_, index) => own[index])
   const newer = pending.filter((_, index) => !own[index])
   return [
-    ...(newer.length > 0
-      ? [
-          warning(
-            `a newer version waits beside your own file: ${name(newer)}`,
-            "Merge it into your file and delete it, or rename it over yours.",
-          ),
-        ]
-      : []),
-    ...(besideOwn.length > 0
-      ? [
-          warning(
-            `a version of Baton's lies beside the project's own file: ${name(besideOwn)}`,
-            "Delete it: your file is left alone. If that is meant for Baton, take over what is new first, its comment too.",
-          ),
-        ]
-      : []),
+    ...about(warning, newer, {
+      what: "a newer version waits beside your own file",
+      fix: "Merge it into your file and delete it, or rename it over yours.",
+    }),
+    ...about(warning, besideOwn, {
+      what: "a version of Baton's lies beside the project's own file",
+      fix: "Delete it: your file is left alone. If that is meant for Baton, take over what is new first, its comment too.",
+    }),
   ]
 }
 
@@ -79,29 +78,19 @@ const compare = async (
   const halfway = paths.some((path) => (manifest.files.get(path)?.length ?? 0) > 1)
   const version = `Baton ${manifest.version ?? "of unknown version"}, ${paths.length} files`
   return [
-    ...(code.length > 0 ? [broken(`files of Baton are missing: ${name(code)}`, `${REINSTALL}.`)] : []),
-    ...(changedCode.length > 0
-      ? [
-          broken(
-            `files of Baton are not as they were installed: ${name(changedCode)}`,
-            "Delete them, if you did not change them yourself, and install Baton again (npx baton-opencode update, or scripts/install from a checkout).",
-          ),
-        ]
-      : []),
-    ...(unlisted.length > 0
-      ? [
-          broken(
-            `files in .opencode/baton that the installer did not put there: ${name(unlisted)}`,
-            "Look at them and delete them: OpenCode, or your agent's shell, may run them.",
-          ),
-        ]
-      : []),
+    ...about(broken, code, { what: "files of Baton are missing", fix: `${REINSTALL}.` }),
+    ...about(broken, changedCode, {
+      what: "files of Baton are not as they were installed",
+      fix: "Delete them, if you did not change them yourself, and install Baton again (npx baton-opencode update, or scripts/install from a checkout).",
+    }),
+    ...about(broken, unlisted, {
+      what: "files in .opencode/baton that the installer did not put there",
+      fix: "Look at them and delete them: OpenCode, or your agent's shell, may run them.",
+    }),
     ...(halfway
       ? [broken("an installation was interrupted halfway", `${REINSTALL}; it takes up where it stopped.`)]
       : []),
-    ...(prompts.length > 0
-      ? [warning(`prompts were removed: ${name(prompts)}`, `${REINSTALL} to have them back.`)]
-      : []),
+    ...about(warning, prompts, { what: "prompts were removed", fix: `${REINSTALL} to have them back.` }),
     ...(await checkPending(at, pending)),
     ...(changedCode.length > 0
       ? []
