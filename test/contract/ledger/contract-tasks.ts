@@ -88,8 +88,8 @@ export const describeTasks = (open: OpenLedger): void => {
     expect(await ledger.json("show", id, "--json")).toMatchObject({ labels: ["bug"] })
     expect(await ledger.ok("unlabel", id, "bug")).toBe(`Removed label "bug" from ${id}`)
     expect(await ledger.fails("unlabel", id, "bug")).toBe("Error: item does not have label: bug")
-    const unique = "constraint failed: UNIQUE constraint failed: labels.name, labels.project (2067)"
-    expect(await ledger.fails("labels", "add", "urgent", "-p", "demo")).toContain(`failed to create label: ${unique}`)
+    const taken = /^Error: failed to create label: .*UNIQUE constraint failed: labels\.name, labels\.project/
+    expect(await ledger.fails("labels", "add", "urgent", "-p", "demo")).toMatch(taken)
     await ledger.ok("label", id, "urgent")
     expect(await ledger.ok("labels", "rm", "urgent", "-p", "demo")).toBe("Deleted label: urgent")
     expect(await ledger.json("show", id, "--json")).toMatchObject({ labels: [] })
@@ -103,8 +103,8 @@ export const describeTasks = (open: OpenLedger): void => {
     expect(await ledger.ok("delete", first)).toBe(`Deleted ${first}`)
     expect(await ledger.json("show", second, "--json")).toMatchObject({ dependencies: [] })
     await ledger.ok("label", second, "bug")
-    const refused = "Error: failed to delete item: constraint failed: FOREIGN KEY constraint failed (787)"
-    expect(await ledger.fails("delete", second)).toBe(refused)
+    const refused = /^Error: failed to delete item: .*FOREIGN KEY constraint failed/
+    expect(await ledger.fails("delete", second)).toMatch(refused)
     expect(await ledger.ok("list")).toContain(second)
   })
 }

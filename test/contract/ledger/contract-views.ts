@@ -138,8 +138,10 @@ export const describeKnowledge = (open: OpenLedger): void => {
   ])(promised(CONTRACT, "the query %s is raw FTS5 and refused"), async (query, reason) => {
     const ledger = await open()
     await learn(ledger, "foo bar", "-c", "a")
-    const expected = `Error: failed to search learnings: SQL logic error: ${reason} (1)`
-    expect(await ledger.fails("context", "-p", "demo", "-q", query)).toBe(expected)
+    const said = await ledger.fails("context", "-p", "demo", "-q", query)
+    expect(said.replace("SQL logic error: ", "").replace(/ \(1\)$/, "")).toBe(
+      `Error: failed to search learnings: ${reason}`,
+    )
     const quoted = `"${query.replaceAll('"', '""')}"`
     expect(await ledger.json("context", "-p", "demo", "--json", "-q", quoted)).toBeInstanceOf(Array)
   })
@@ -159,7 +161,7 @@ export const describeKnowledge = (open: OpenLedger): void => {
     expect(await found(ledger, "-q", "better")).toStrictEqual([])
     expect(await ledger.ok("learn", "stale", second, second)).toBe("Marked 2 learnings as stale")
     const twice = await ledger.fails("learn", "x", "-p", "demo", "-c", "b", "-c", "b")
-    expect(twice).toContain("failed to create concept association: constraint failed: UNIQUE constraint failed: ")
+    expect(twice).toMatch(/failed to create concept association: .*UNIQUE constraint failed: /)
   })
 
   test(promised(CONTRACT, "concepts are counted, described, renamed and suggested"), async () => {

@@ -35,6 +35,10 @@ const createNormalizer = (home: string) => {
 const withoutProse = (stdout: string): string =>
   stdout.replace(/^[\s\S]*## Current State\n/, "").replace(/\n\nNext: run 'prog onboard'.*/, "")
 
+/** prog's driver puts the kind of SQLite's refusal before it, and its code behind. */
+const withoutKind = (error: string): string =>
+  error.replace(/(?:constraint failed|SQL logic error): (.*) \(\d+\)$/, "$1")
+
 /** Runs the story's command lines. @returns their normalised output, and the rows as sorted texts */
 const tell = async (program: LedgerProgram) => {
   const home = temporaryFolder()
@@ -45,7 +49,7 @@ const tell = async (program: LedgerProgram) => {
     const { exitCode, stdout, stderr } = await run(args)
     const line = normalize(args.join(" "))
     // Usage texts differ between the ledgers.
-    const error = normalize(stderr.split("\n")[0] ?? "")
+    const error = withoutKind(normalize(stderr.split("\n")[0] ?? ""))
     steps.push({ line, exitCode, stdout: withoutProse(normalize(stdout)), error })
     return stdout.trim()
   }
@@ -87,7 +91,7 @@ const describeDifferences = (real: LedgerProgram): void => {
       expect(ids).toMatch(/^(ts-\w{6} ){3}ep-\w{6}( lrn-\w{6}){2}$/)
       const answer = async (run: RunLedger, line: readonly string[]) => {
         const { exitCode, stdout, stderr } = await run(line)
-        return { line, exitCode, stdout: withoutProse(stdout), error: stderr.split("\n")[0] }
+        return { line, exitCode, stdout: withoutProse(stdout), error: withoutKind(stderr.split("\n")[0] ?? "") }
       }
       for (const line of readEverything(story))
         expect(await answer(mine, line)).toStrictEqual(await answer(theirs, line))

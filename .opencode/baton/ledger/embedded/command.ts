@@ -46,7 +46,7 @@ export type Command = {
 
 export const refuse = (message: string): LedgerError => new LedgerError(message)
 
-/** Puts the failed step before SQLite's refusal, as prog does: `failed to add log: constraint failed: …`. */
+/** Puts the failed step before SQLite's refusal: `failed to add log: FOREIGN KEY constraint failed`. */
 export const withErrorPrefix = <T>(step: string, work: () => T): T => {
   try {
     return work()

@@ -2,34 +2,19 @@ import { Database } from "bun:sqlite"
 import { ensureSchema, missingLedger } from "./sqlite-schema.ts"
 import { type Cell, type Cells, LedgerError, type LedgerStore } from "./store.ts"
 
-const RESULT_TEXTS: Readonly<Record<number, string>> = {
-  1: "SQL logic error",
-  3: "access permission denied",
-  5: "database is locked",
-  8: "attempt to write a readonly database",
-  10: "disk I/O error",
-  11: "database disk image is malformed",
-  13: "database or disk is full",
-  14: "unable to open database file",
-  19: "constraint failed",
-  26: "file is not a database",
-}
-
 const BUSY = 5
 const CANNOT_OPEN = 14
 
 /** Extended codes have the primary one in their low byte. */
 const primaryCode = (code: number): number => code & 0xff
 
-/** Puts a failure of SQLite into the words of prog's driver: `<result text>: <detail> (<code>)`. Other errors pass. */
+/** Makes a failure of SQLite a refusal of the command, in SQLite's words. Other errors pass. */
 const translateFailure = <T>(work: () => T): T => {
   try {
     return work()
   } catch (error) {
     if (!(error instanceof Error && "errno" in error && typeof error.errno === "number")) throw error
-    const text = RESULT_TEXTS[primaryCode(error.errno)] ?? "unknown error"
-    const detail = [text, ""].includes(error.message) ? "" : `: ${error.message}`
-    throw new LedgerError(`${text}${detail} (${error.errno})`, error.errno, error)
+    throw new LedgerError(error.message, error.errno, error)
   }
 }
 

@@ -1,4 +1,4 @@
-/** A refused command, in the words of prog. Exit code 1. */
+/** A refused command. Exit code 1. */
 export class LedgerError extends Error {
   /** SQLite's extended result code; 0 when it was not SQLite that refused. */
   readonly code: number
@@ -15,7 +15,7 @@ export type Cell = string | number | null
 /** A row to be written: cells by the name of their column. */
 export type Cells = Readonly<Record<string, Cell>>
 
-/** A ledger's database, open. It keeps prog's foreign and unique keys; every failure is a LedgerError in prog's words. */
+/** A ledger's database, open. It keeps prog's foreign and unique keys; every failure is a LedgerError. */
 export type LedgerStore = {
   /** The location of the rows, for the user. */
   readonly location: string
