@@ -177,39 +177,6 @@ type ReadRecord =
   /** The file exists and cannot be read now. */
   | { readonly kind: "unreadable"; readonly reason: string }
 
-/**
- * The waiting records as one list, ordered by name. Each is a file; memory holds those that the disk refused, and the newest
- * 200 written by this process, for the time in which the disk does not answer.
- */
-export type OutboxStore = {
-  readonly lockPath: string
-  /** Gives a name that sorts after all earlier names, also those of earlier processes. @param now epoch ms */
-  nextName(now: number, id: string, entry: OutboxEntry): Promise<string>
-  /** Names of the waiting records, oldest first; of one queue those that may be its own. @throws when neither disk nor memory can tell */
-  list(subject?: string): Promise<string[]>
-  /** @throws when zod cannot be loaded */
-  read(name: string): Promise<ReadRecord>
-  /** @returns why the disk refused it; undefined when it is on disk */
-  write(name: string, record: OutboxRecord): Promise<string | undefined>
-  /** Keeps a record in memory that the disk refused. */
-  hold(name: string, record: OutboxRecord): void
-  /** Tries again to write the records that are only in memory. */
-  saveUnsaved(): Promise<void>
-  unsaved(): OutboxRecord[]
-  isUnsaved(name: string): boolean
-  remove(name: string): Promise<void>
-  /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
-  park(name: string, reason: string, since: string): Promise<void>
-  listParked(): Promise<ParkedEntry[]>
-  /**
-   * Puts a parked record into its place in the order again. For the holder of the lock.
-   *
-   * @returns its name there, another one if it is for another queue now
-   * @throws when the disk refuses
-   */
-  putBack(name: string, record: OutboxRecord): Promise<string>
-}
-
 /** Undefined if the folder does not exist. */
 const listRecords = async (folder: string): Promise<string[] | undefined> => {
   try {
@@ -247,7 +214,11 @@ const readParked = async (root: string, file: string): Promise<ParkedEntry> => {
   return { file, ...record, reason, since: "" }
 }
 
-export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): OutboxStore => {
+/**
+ * The waiting records as one list, ordered by name. Each is a file; memory holds those that the disk refused, and the newest
+ * 200 written by this process, for the time in which the disk does not answer.
+ */
+export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) => {
   const root = state.path()
   /** The folder may have been removed meanwhile; it is made again before it is written to. */
   const renderRecord = (record: OutboxRecord): string => {
@@ -274,6 +245,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
   /** Undefined if the folder is missing: it may come back. */
   const onDisk = (): Promise<string[] | undefined> => listRecords(waiting())
 
+  /** @returns why the disk refused it; undefined when it is on disk */
   const write = async (name: string, record: OutboxRecord): Promise<string | undefined> => {
     try {
       await state.write(waiting(name), renderRecord(record))
@@ -300,7 +272,8 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
 
   return {
     lockPath: waiting("lock"),
-    nextName: async (now, id, entry) => {
+    /** Gives a name that sorts after all earlier names, also those of earlier processes. @param now epoch ms */
+    nextName: async (now: number, id: string, entry: OutboxEntry): Promise<string> => {
       last ??= await readLast()
       // The clock may go back; the order may not.
       last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
@@ -308,7 +281,8 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       const count = String(last.count).padStart(COUNT_DIGITS, "0")
       return `${stamp}-${count}-${id}-${tagOf(queueKey(entry))}${RECORD_ENDING}`
     },
-    list: async (subject) => {
+    /** Names of the waiting records, oldest first; of one queue those that may be its own. @throws when neither disk nor memory can tell */
+    list: async (subject?: string): Promise<string[]> => {
       const wanted = subject === undefined ? undefined : tagOf(subject)
       const isWanted = (name: string): boolean =>
         !done.has(name) && (wanted === undefined || [wanted, undefined].includes(TAGGED.exec(name)?.[2]))
@@ -331,7 +305,8 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       }
       return inOrder([...new Set([...names, ...own.keys()])].filter(isWanted))
     },
-    read: async (name) => {
+    /** @throws when zod cannot be loaded */
+    read: async (name: string): Promise<ReadRecord> => {
       const known = own.get(name)
       if (known && !known.isSaved) return { kind: "record", record: known.record, isSealed: true }
       const read = await readText(waiting(name))
@@ -343,30 +318,39 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
       return known ? { kind: "record", record: known.record, isSealed: true } : read
     },
     write,
-    hold: (name, record) => remember(name, record, false),
-    saveUnsaved: async () => {
+    /** Keeps a record in memory that the disk refused. */
+    hold: (name: string, record: OutboxRecord) => remember(name, record, false),
+    /** Tries again to write the records that are only in memory. */
+    saveUnsaved: async (): Promise<void> => {
       for (const name of unsaved()) {
         const { record } = own.get(name) ?? {}
         if (record && (await write(name, record)) !== undefined) return
       }
     },
-    unsaved: () => unsaved().flatMap((name) => own.get(name)?.record ?? []),
-    isUnsaved: (name) => own.get(name)?.isSaved === false,
-    remove: async (name) => {
+    unsaved: (): OutboxRecord[] => unsaved().flatMap((name) => own.get(name)?.record ?? []),
+    isUnsaved: (name: string) => own.get(name)?.isSaved === false,
+    remove: async (name: string): Promise<void> => {
       own.delete(name)
       done.add(name)
       await removeDone(name)
     },
-    park: async (name, reason, since) => {
+    /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
+    park: async (name: string, reason: string, since: string): Promise<void> => {
       await state.write(parked(`${name}${REASON}`), `${since}\n${reason}\n`)
       await rename(waiting(name), parked(name))
       own.delete(name)
     },
-    listParked: async () => {
+    listParked: async (): Promise<ParkedEntry[]> => {
       const names = inOrder((await listRecords(parked())) ?? [])
       return await Promise.all(names.map((name) => readParked(root, parked(name))))
     },
-    putBack: async (name, record) => {
+    /**
+     * Puts a parked record into its place in the order again. For the holder of the lock.
+     *
+     * @returns its name there, another one if it is for another queue now
+     * @throws when the disk refuses
+     */
+    putBack: async (name: string, record: OutboxRecord): Promise<string> => {
       await state.write(parked(name), renderRecord(record))
       const there = name.replace(TAGGED, `$1${tagOf(queueKey(record.entry))}`)
       await rename(parked(name), waiting(there))
@@ -375,3 +359,5 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">): O
     },
   }
 }
+
+export type OutboxStore = ReturnType<typeof createOutboxStore>

@@ -175,23 +175,13 @@ type Turn<T> =
   /** The circuit is open: the program hung recently and is not called for now. */
   | { readonly kind: "open"; readonly forMs: number }
 
-/** Runs one call at a time, with a circuit breaker for a program that hangs. */
-type CallQueue = {
-  /** Waits for its turn and runs the call; `remaining` gives the milliseconds left of the deadline. */
-  take<T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>>
-  /** Pauses calls after the program hung, longer each time. @returns the milliseconds of the pause */
-  open(): number
-  /** Ends the pauses after the program answered. */
-  close(): void
-}
-
 export const FIRST_PAUSE_MS = 30_000
 export const LONGEST_PAUSE_MS = 10 * 60_000
 /** With less time left no call is started: it could only be killed midway. */
 const LEAST_TIME_MS = 50
 
-/** @param clock monotonic, in milliseconds */
-export const createCallQueue = (clock: () => number = () => performance.now()): CallQueue => {
+/** Runs one call at a time, with a circuit breaker for a program that hangs. @param clock monotonic, in milliseconds */
+export const createCallQueue = (clock: () => number = () => performance.now()) => {
   let tail: Promise<void> = Promise.resolve()
   let openUntil = 0
   let pauses = 0
@@ -200,7 +190,8 @@ export const createCallQueue = (clock: () => number = () => performance.now()): 
     return forMs > 0 ? { kind: "open", forMs } : undefined
   }
   return {
-    take: async (deadlineMs, call) => {
+    /** Waits for its turn and runs the call; `remaining` gives the milliseconds left of the deadline. */
+    take: async <T>(deadlineMs: number, call: (remaining: () => number) => Promise<T>): Promise<Turn<T>> => {
       const before = whileOpen()
       if (before) return before
       const endsAt = clock() + deadlineMs
@@ -216,13 +207,15 @@ export const createCallQueue = (clock: () => number = () => performance.now()): 
         ended.resolve()
       }
     },
-    open: () => {
+    /** Pauses calls after the program hung, longer each time. @returns the milliseconds of the pause */
+    open: (): number => {
       const forMs = Math.min(FIRST_PAUSE_MS * 2 ** pauses, LONGEST_PAUSE_MS)
       pauses += 1
       openUntil = clock() + forMs
       return forMs
     },
-    close: () => {
+    /** Ends the pauses after the program answered. */
+    close: (): void => {
       pauses = 0
       openUntil = 0
     },
@@ -256,7 +249,7 @@ export type RunnerDeps = {
   readonly bundleRoot?: string
   readonly env?: LedgerLocatorDeps["env"]
   readonly runtime?: LedgerLocatorDeps["runtime"]
-  readonly queue?: CallQueue
+  readonly queue?: ReturnType<typeof createCallQueue>
 }
 
 /** A call with a shorter deadline that times out does not mean that the program hangs. */

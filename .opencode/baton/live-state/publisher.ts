@@ -11,27 +11,6 @@ import {
 
 type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
 
-export type Publisher = {
-  /**
-   * @param at time of the observation; now when absent
-   * @returns the line to publish; undefined when nothing published changes
-   */
-  receive(observed: Observed, at?: Date): StreamLine | undefined
-  /** The whole state, for a writer that has just started or missed lines. */
-  snapshot(): StreamLine
-  /** The whole state after the newest line; undefined before the first. */
-  current(): LiveState | undefined
-  /** Ends the agent: it does nothing and waits for no answer any more. */
-  end(): StreamLine | undefined
-  /** The line sent when there is no other change; undefined in strict mode. */
-  heartbeat(): StreamLine | undefined
-  /** The session that is published; undefined if there is none or it is deleted. */
-  root(): { readonly sessionID: string; readonly isIdle: boolean } | undefined
-  kindOf(sessionID: string): "root" | "child" | "unknown"
-  /** For a session created before the plugin was loaded. */
-  registerSession(sessionID: string, parentID: string | undefined): void
-}
-
 const WHOLE_FIELDS: ReadonlySet<string> = new Set(["tui_focus", "last_step", "task"])
 
 /** A long-running server may see very many sessions. */
@@ -49,13 +28,14 @@ export const createPublisher = ({
   identity: Identity
   strict: boolean
   now: () => Date
-}): Publisher => {
+}) => {
   const agents = new Map<string, AgentState>()
   const parents = new Map<string, string | undefined>()
   let rootID: string | undefined
   let published: LiveState | undefined
   let heartbeatAt = now().toISOString()
 
+  /** For a session created before the plugin was loaded. */
   const registerSession = (sessionID: string, parentID: string | undefined): void => {
     parents.set(sessionID, parentID)
     if (parents.size <= MAX_KNOWN_SESSIONS) return
@@ -73,7 +53,7 @@ export const createPublisher = ({
     rootID = sessionID
   }
 
-  const kindOf: Publisher["kindOf"] = (sessionID) => {
+  const kindOf = (sessionID: string): "root" | "child" | "unknown" => {
     if (!parents.has(sessionID)) return "unknown"
     return parents.get(sessionID) === undefined ? "root" : "child"
   }
@@ -169,28 +149,39 @@ export const createPublisher = ({
   return {
     registerSession,
     kindOf,
-    receive: (observed, observedAt = now()) => {
+    /**
+     * @param observedAt time of the observation; now when absent
+     * @returns the line to publish; undefined when nothing published changes
+     */
+    receive: (observed: Observed, observedAt = now()): StreamLine | undefined => {
       const at = observedAt.toISOString()
       apply(observed, at)
       // An event that was held back may be older than what was published; the stream's time never goes back.
       const before = published?.state_last_updated_at
       return lineAt(before !== undefined && before > at ? before : at)
     },
-    current: () => published,
+    /** The whole state after the newest line; undefined before the first. */
+    current: (): LiveState | undefined => published,
+    /** The session that is published; undefined if there is none or it is deleted. */
     root: () =>
       rootID !== undefined && parents.has(rootID)
         ? { sessionID: rootID, isIdle: agents.get(rootID)?.agent.is_idle === true }
         : undefined,
-    snapshot: () => snapshotAt(now().toISOString()),
-    end: () => {
+    /** The whole state, for a writer that has just started or missed lines. */
+    snapshot: (): StreamLine => snapshotAt(now().toISOString()),
+    /** Ends the agent: it does nothing and waits for no answer any more. */
+    end: (): StreamLine | undefined => {
       const at = now().toISOString()
       if (rootID !== undefined) update(rootID, at, { kind: "ended" })
       return lineAt(at)
     },
-    heartbeat: () => {
+    /** The line sent when there is no other change; undefined in strict mode. */
+    heartbeat: (): StreamLine | undefined => {
       if (strict) return undefined
       heartbeatAt = now().toISOString()
       return lineAt(heartbeatAt)
     },
   }
 }
+
+export type Publisher = ReturnType<typeof createPublisher>

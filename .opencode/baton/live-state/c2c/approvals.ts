@@ -4,19 +4,6 @@ import { field, type RawEvent, text } from "../../host/schema.ts"
 import type { Result } from "../../host/sessions.ts"
 import type { C2cMessage } from "./inbox.ts"
 
-type Approvals = {
-  /** Sends a permission or question of the root session to the supervisors. */
-  asked(event: RawEvent, sessionID: string): void
-  /** The request was answered, by a person or by a supervisor. */
-  ended(id: string): void
-  /** The session's turn ended, and with it what was asked in it; without a session, every turn. */
-  endAll(sessionID?: string): void
-  /** Tells whether the message was a supervisor's answer; if so, it is no message for the agent. */
-  take(message: C2cMessage): boolean
-  /** True while an answer is awaited. */
-  isWaiting(): boolean
-}
-
 type ApprovalsDeps = {
   /** c2c's id of this session, for the supervisor's reply. */
   readonly c2cSession: string
@@ -74,7 +61,7 @@ const describeQuestions = (properties: unknown): string[] =>
  * Lets supervisors answer what OpenCode asks. A request without an answer is rejected after `timeoutMs`; one that a person has
  * answered meanwhile is over. A late answer changes nothing, and its sender is told.
  */
-export const createApprovals = (deps: ApprovalsDeps): Approvals => {
+export const createApprovals = (deps: ApprovalsDeps) => {
   const { c2cSession, supervisors, send, requests, timeoutMs, log } = deps
   const pending = new Map<string, Pending & { readonly timer: NodeJS.Timeout }>()
   const over = new Set<string>()
@@ -113,7 +100,8 @@ export const createApprovals = (deps: ApprovalsDeps): Approvals => {
   }
 
   return {
-    asked: ({ properties }, sessionID) => {
+    /** Sends a permission or question of the root session to the supervisors. */
+    asked: ({ properties }: RawEvent, sessionID: string): void => {
       const id = text(field(properties, "id"))
       if (id === undefined || pending.has(id) || over.has(id)) return
       const questions = list(field(properties, "questions")).length
@@ -135,8 +123,10 @@ export const createApprovals = (deps: ApprovalsDeps): Approvals => {
       ].join("\n")
       for (const alias of supervisors) send(alias, message)
     },
-    ended: (id) => void end(id),
-    take: ({ from_alias, content }) => {
+    /** The request was answered, by a person or by a supervisor. */
+    ended: (id: string): void => void end(id),
+    /** Tells whether the message was a supervisor's answer; if so, it is no message for the agent. */
+    take: ({ from_alias, content }: C2cMessage): boolean => {
       const answer = parseAnswer(content)
       // Other agents' words decide nothing.
       if (!answer || !supervisors.includes(from_alias)) return false
@@ -146,9 +136,11 @@ export const createApprovals = (deps: ApprovalsDeps): Approvals => {
       else return false
       return true
     },
-    endAll: (sessionID) => {
+    /** The session's turn ended, and with it what was asked in it; without a session, every turn. */
+    endAll: (sessionID?: string): void => {
       for (const [id, request] of pending) if ((sessionID ?? request.sessionID) === request.sessionID) end(id)
     },
-    isWaiting: () => pending.size > 0,
+    /** True while an answer is awaited. */
+    isWaiting: (): boolean => pending.size > 0,
   }
 }

@@ -27,11 +27,6 @@ export const parseInbox = (json: string): C2cMessage[] => {
 const renderMessage = ({ from_alias, to_alias, content }: C2cMessage): string =>
   `<c2c event="message" from="${from_alias}" alias="${to_alias}" source="broker" action_after="continue">\n${content}\n</c2c>`
 
-type Inbox = {
-  /** Takes new messages in and delivers the oldest one, if the root session is idle. Never throws. */
-  receive(messages: readonly C2cMessage[]): Promise<void>
-}
-
 type InboxDeps = {
   /** c2c's id of this session. */
   readonly c2cSession: string
@@ -53,7 +48,7 @@ const LOCK_DEADLINE_MS = 30_000
  * is on disk before it is tried, and leaves the disk once it is found among the session's messages. The file belongs to all
  * processes of the c2c session: an `opencode run` inside a turn inherits its id.
  */
-export const createInbox = (deps: InboxDeps): Inbox => {
+export const createInbox = (deps: InboxDeps) => {
   const { c2cSession, state, sessions, root, log, now } = deps
   const path = state.path("c2c", `${statefileName(c2cSession)}.json`)
   const lock = createFileLock({ path: `${path}.lock` })
@@ -118,7 +113,8 @@ export const createInbox = (deps: InboxDeps): Inbox => {
   }
 
   return {
-    receive: async (messages) => {
+    /** Takes new messages in and delivers the oldest one, if the root session is idle. Never throws. */
+    receive: async (messages: readonly C2cMessage[]): Promise<void> => {
       unsaved = [...unsaved, ...messages]
       let held: HeldLock | undefined
       try {

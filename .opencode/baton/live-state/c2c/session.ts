@@ -9,12 +9,6 @@ import { createApprovals } from "./approvals.ts"
 import type { C2cIdentity } from "./identity.ts"
 import { createInbox, parseInbox } from "./inbox.ts"
 
-export type C2cSession = {
-  /** Takes an event of any session: the root may change while another one waits for an answer. */
-  receive(observed: Observed, event: RawEvent): void
-  stop(): void
-}
-
 const COMMAND_DEADLINE_MS = 5_000
 const POLL_MS = 30_000
 /** While a supervisor is asked. */
@@ -44,7 +38,7 @@ export const openC2cSession = ({
   environment: Readonly<Record<string, string | undefined>>
   root: Publisher["root"]
   log: Log
-}): C2cSession => {
+}) => {
   const everyMs = readMs(environment.C2C_PLUGIN_POLL_INTERVAL_MS, POLL_MS)
   const timeoutMs = readMs(environment.C2C_PERMISSION_TIMEOUT_MS, APPROVAL_MS)
   let timer: NodeJS.Timeout | undefined
@@ -97,7 +91,8 @@ export const openC2cSession = ({
 
   schedule()
   return {
-    receive: (observed, event) => {
+    /** Takes an event of any session: the root may change while another one waits for an answer. */
+    receive: (observed: Observed, event: RawEvent): void => {
       if (observed.kind !== "session") return
       const { seen, sessionID } = observed
       const isRoot = sessionID === root()?.sessionID
@@ -111,10 +106,12 @@ export const openC2cSession = ({
         schedule()
       }
     },
-    stop: () => {
+    stop: (): void => {
       isStopped = true
       clearTimeout(timer)
       approvals.endAll()
     },
   }
 }
+
+export type C2cSession = ReturnType<typeof openC2cSession>

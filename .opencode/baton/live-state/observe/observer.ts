@@ -17,14 +17,6 @@ export type ObservedAgent = {
   readonly history: readonly HistoryEvent[]
 }
 
-type Observer = {
-  /** Reads the statefiles that changed since the last look. Never throws. */
-  look(): Promise<readonly ObservedAgent[]>
-  /** Resolves when every task that was seen has been read from the ledger. */
-  settled(): Promise<void>
-  close(): void
-}
-
 type KnownTask = { readonly news: TaskSummary | undefined; readonly version: string; readonly readAt: number }
 
 /** Reading a task starts a program: readings that may change nothing take a fiftieth of one processor at most. */
@@ -195,17 +187,19 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
  * @param roots absolute paths of the projects
  * @param report receives read errors; the rest is shown
  */
-export const createObserver = (roots: readonly string[], report: ReportUnreadable): Observer => {
+export const createObserver = (roots: readonly string[], report: ReportUnreadable) => {
   const projects = roots.map((root, index) => observeProject(root, index, report))
   return {
-    look: async () => {
+    /** Reads the statefiles that changed since the last look. Never throws. */
+    look: async (): Promise<readonly ObservedAgent[]> => {
       const seen = (await Promise.all(projects.map(({ look }) => look()))).flat()
       // A session that goes on in another process has not crashed any more.
       const running = new Set(seen.flatMap(({ view }) => (isOver(view) ? [] : view.session)))
       return seen.filter(({ view }) => view.doing.kind !== "crashed" || !running.has(view.session))
     },
-    settled: async () => void (await Promise.all(projects.map(({ tasks }) => tasks.settled()))),
-    close: () => {
+    /** Resolves when every task that was seen has been read from the ledger. */
+    settled: async (): Promise<void> => void (await Promise.all(projects.map(({ tasks }) => tasks.settled()))),
+    close: (): void => {
       for (const { tasks } of projects) tasks.close()
     },
   }

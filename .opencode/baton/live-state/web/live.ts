@@ -17,14 +17,6 @@ export type PageMessage = {
   readonly agents: readonly PageAgent[]
 }
 
-export type LiveStream = {
-  /** Answers with the stream: first all agents, then each that changes. */
-  add(response: ServerResponse): void
-  /** Looks at the agents once, and sends what changed. */
-  tick(): Promise<void>
-  close(): void
-}
-
 /** More pages than a user opens; each holds a connection. */
 const MAX_PAGES = 32
 const LOOK_MS = 250
@@ -56,7 +48,7 @@ export const createLiveStream = ({
 }: {
   look: () => Promise<readonly ObservedAgent[]>
   now: () => number
-}): LiveStream => {
+}) => {
   const pages = new Set<Page>()
   let shown = new Map<string, { readonly agent: ObservedAgent; readonly json: string }>()
   let timer: NodeJS.Timeout | undefined
@@ -77,6 +69,7 @@ export const createLiveStream = ({
     })
   }
 
+  /** Looks at the agents once, and sends what changed. */
   const tick = async (): Promise<void> => {
     const before = shown
     const seen = await look()
@@ -105,7 +98,8 @@ export const createLiveStream = ({
 
   return {
     tick,
-    add: (response) => {
+    /** Answers with the stream: first all agents, then each that changes. */
+    add: (response: ServerResponse): void => {
       const { socket } = response
       if (pages.size >= MAX_PAGES) {
         response.writeHead(503, { "Retry-After": "5" }).end("too many pages are open\n")
@@ -121,7 +115,7 @@ export const createLiveStream = ({
       socket.once("close", () => pages.delete(page))
       send(page, `retry: ${RETRY_MS}\n${render(shown.values())}`)
     },
-    close: () => {
+    close: (): void => {
       isClosed = true
       clearTimeout(timer)
       // A page that is told stops asking: any program may listen on the port next.
@@ -129,3 +123,5 @@ export const createLiveStream = ({
     },
   }
 }
+
+export type LiveStream = ReturnType<typeof createLiveStream>
