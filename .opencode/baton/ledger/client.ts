@@ -232,6 +232,6 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
       if (size <= maxTextBytes) return await write(["desc", "--", id, text], deadlineMs)
       return { kind: "refused", reason: `a description of ${size} bytes is over the ${maxTextBytes} prog can receive` }
     },
-    status: ({ deadlineMs = READ_DEADLINE_MS } = {}) => runner.status(deadlineMs),
+    status: runner.status,
   }
 }

@@ -142,7 +142,7 @@ export type Ledger = LearningLedger &
      */
     shorten(id: string, text: string, room?: number): Promise<string>
     /** For doctor: finds the program if no call has done so yet. */
-    status(options?: CallOptions): Promise<LedgerStatus>
+    status(): Promise<LedgerStatus>
   }
 
 /*

@@ -227,19 +227,6 @@ export type LedgerAnswer =
   | Extract<ProcessOutcome, { kind: "exited" }>
   | { readonly kind: "unavailable"; readonly reason: string; readonly missingDatabase?: string }
 
-/** Runs the ledger's program. No call throws; each has its deadline in milliseconds. */
-export type LedgerRunner = {
-  /** Runs the real prog or the embedded ledger, one call at a time. */
-  run(args: readonly string[], deadlineMs: number): Promise<LedgerAnswer>
-  /** Runs the embedded ledger, outside the queue: claims and other calls do not wait for each other. */
-  runEmbedded(args: readonly string[], deadlineMs: number): Promise<LedgerAnswer>
-  /** Tells whether the real prog is used. */
-  isReal(): Promise<boolean>
-  /** False when the database holds no learning of any project: no program is run to find out. */
-  mayHaveLearnings(): Promise<boolean>
-  status(deadlineMs: number): Promise<LedgerStatus>
-}
-
 export type RunnerDeps = {
   readonly run: RunProcess
   /** The project's directory, in which the program runs. */
@@ -257,8 +244,8 @@ const HUNG_AFTER_MS = 500
 /** More than for other programs: tasks with long logs and lists of learnings are long. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** Creates the runner of one directory. Does nothing before its first call. */
-export const createLedgerRunner = (deps: RunnerDeps): LedgerRunner => {
+/** Creates what runs the ledger's program in one directory. Does nothing before its first call; none throws. */
+export const createLedgerRunner = (deps: RunnerDeps) => {
   const { run, directory, log, bundleRoot = ownBundleRoot, env = process.env, runtime = ownRuntime() } = deps
   const { queue = createCallQueue() } = deps
   const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
@@ -308,19 +295,22 @@ export const createLedgerRunner = (deps: RunnerDeps): LedgerRunner => {
   }
 
   return {
-    mayHaveLearnings: () =>
+    /** False when the database holds no learning of any project: no program is run to find out. */
+    mayHaveLearnings: (): Promise<boolean> =>
       mayHaveLearnings().catch((error: unknown) => {
         log.warn("whether the ledger has learnings is not known", { error: describeError(error) })
         return true
       }),
-    run: async (args, deadlineMs) => {
+    /** Runs the real prog or the embedded ledger, one call at a time. */
+    run: async (args: readonly string[], deadlineMs: number): Promise<LedgerAnswer> => {
       const turn = await queue.take(deadlineMs, (remaining) => runNow(args, remaining))
       if (turn.kind === "ran") return turn.value
       if (turn.kind === "busy") return { kind: "unavailable", reason: `earlier calls took the whole ${deadlineMs} ms` }
       const reason = `prog hung before and is left alone for another ${Math.ceil(turn.forMs / 1000)} s`
       return { kind: "unavailable", reason }
     },
-    runEmbedded: async (args, deadlineMs) => {
+    /** Runs the embedded ledger, outside the queue: claims and other calls do not wait for each other. */
+    runEmbedded: async (args: readonly string[], deadlineMs: number): Promise<LedgerAnswer> => {
       const { command, env: childEnv } = embeddedLedger({ bundleRoot, runtime })
       const outcome = await run([...command, ...args], { cwd: directory, deadlineMs, env: childEnv })
       if (outcome.kind === "exited") return outcome
@@ -328,14 +318,13 @@ export const createLedgerRunner = (deps: RunnerDeps): LedgerRunner => {
         outcome.kind === "timed-out" ? `prog ${args[0]} did not end within ${deadlineMs} ms` : outcome.cause
       return { kind: "unavailable", reason }
     },
-    isReal: async () => (await locator.locate()).kind === "real",
-    status: async (deadlineMs) => {
-      const turn = await queue.take(deadlineMs, () => locator.locate())
-      const program =
-        turn.kind === "ran"
-          ? toProgram(turn.value)
-          : ({ kind: "unavailable", reason: `the ledger is ${turn.kind}` } as const)
-      return { program, foreign: locator.foreign() }
-    },
+    /** Tells whether the real prog is used. */
+    isReal: async (): Promise<boolean> => (await locator.locate()).kind === "real",
+    status: async (): Promise<LedgerStatus> => ({
+      program: toProgram(await locator.locate()),
+      foreign: locator.foreign(),
+    }),
   }
 }
+
+export type LedgerRunner = ReturnType<typeof createLedgerRunner>

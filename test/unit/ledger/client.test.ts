@@ -166,7 +166,7 @@ describe("a ledger that hangs", () => {
 describe("finding the program", () => {
   const find = async (paths: readonly string[], deps: Partial<LedgerDeps> = {}) => {
     const opened = open(paths, deps)
-    return { ...opened, status: await opened.ledger.status({ deadlineMs: 10_000 }) }
+    return { ...opened, status: await opened.ledger.status() }
   }
   const onBun = { execPath: NODE, isBun: true, platform: process.platform }
   const onNode = { execPath: NODE, isBun: false, platform: process.platform }

@@ -15,17 +15,6 @@ type ContextDeps = {
   readonly folderProject: () => Promise<string>
 }
 
-/** The environment of a command. The store opens at its first use, after the arguments are checked. */
-export type CommandContext = Omit<ContextDeps, "openStore"> & {
-  readonly store: () => LedgerStore
-  /** Runs the work as one transaction: if it throws, nothing is kept. */
-  write<T>(work: (store: LedgerStore) => T): T
-  /** Like `write`, in a database that is made when it is missing. */
-  create<T>(work: (store: LedgerStore) => T): T
-  /** `<prefix>-` and six lowercase hex digits. */
-  newId(prefix: string): string
-}
-
 /** The parsed command line: the arguments without flags, and the flags. */
 export type Invocation = { readonly args: readonly string[]; readonly flags: Flags }
 
@@ -72,7 +61,8 @@ const ID_BYTES = 3
 const randomHex = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-export const createCommandContext = ({ openStore, ...deps }: ContextDeps): CommandContext => {
+/** The environment of a command. The store opens at its first use, after the arguments are checked. */
+export const createCommandContext = ({ openStore, ...deps }: ContextDeps) => {
   let opened: LedgerStore | undefined
   const open = (mode?: "create"): LedgerStore => {
     opened ??= openStore(mode)
@@ -81,9 +71,14 @@ export const createCommandContext = ({ openStore, ...deps }: ContextDeps): Comma
   const writeTo = <T>(store: LedgerStore, work: (store: LedgerStore) => T): T => store.write(() => work(store))
   return {
     ...deps,
-    store: () => open(),
-    write: (work) => writeTo(open(), work),
-    create: (work) => writeTo(open("create"), work),
-    newId: (prefix) => `${prefix}-${randomHex()}`,
+    store: (): LedgerStore => open(),
+    /** Runs the work as one transaction: if it throws, nothing is kept. */
+    write: <T>(work: (store: LedgerStore) => T): T => writeTo(open(), work),
+    /** Like `write`, in a database that is made when it is missing. */
+    create: <T>(work: (store: LedgerStore) => T): T => writeTo(open("create"), work),
+    /** `<prefix>-` and six lowercase hex digits. */
+    newId: (prefix: string): string => `${prefix}-${randomHex()}`,
   }
 }
+
+export type CommandContext = ReturnType<typeof createCommandContext>
