@@ -11,19 +11,10 @@ export type RetryPolicy = Pick<Policy, "max_retries" | "retry_delay_ms" | "backo
 
 /** Upper bound of a wait, for any multiplier. */
 export const MAX_DELAY_MS = 600_000
-/** Random share of a delay, so that attempts that failed together do not return together. */
-const JITTER = 0.2
 
-/**
- * Returns the wait before each further attempt, in ms: the delay times the growing multiplier, each with its jitter.
- *
- * @param random from 0 to below 1
- */
-export const retryDelays = (policy: RetryPolicy, random: () => number): number[] =>
-  Array.from({ length: policy.max_retries }, (_, at) => {
-    const delay = policy.retry_delay_ms * policy.backoff_multiplier ** at
-    return Math.round(Math.min(delay, MAX_DELAY_MS) * (1 - JITTER + 2 * JITTER * random()))
-  })
+/** The wait before another attempt, in ms. @param failed number of the attempts so far */
+export const retryDelay = ({ retry_delay_ms, backoff_multiplier }: RetryPolicy, failed: number): number =>
+  Math.min(retry_delay_ms * backoff_multiplier ** (failed - 1), MAX_DELAY_MS)
 
 type RetryDeps<Outcome> = {
   readonly policy: RetryPolicy
@@ -33,7 +24,6 @@ type RetryDeps<Outcome> = {
   /** Called before the wait, so that every failure is recorded. */
   readonly onFailure: (outcome: Outcome) => Promise<void>
   readonly signal: AbortSignal
-  readonly random?: () => number
 }
 
 /**
@@ -44,15 +34,14 @@ type RetryDeps<Outcome> = {
 export const runWithRetry = async <Outcome>(
   deps: RetryDeps<Outcome>,
 ): Promise<{ readonly outcome: Outcome | undefined; readonly attempts: number }> => {
-  const { policy, attempt, isRecoverable, onFailure, signal, random = Math.random } = deps
-  const delays = retryDelays(policy, random)
+  const { policy, attempt, isRecoverable, onFailure, signal } = deps
   for (let number = 1; ; number++) {
     if (signal.aborted) return { outcome: undefined, attempts: number - 1 }
     const outcome = await attempt(number)
-    const delayMs = delays[number - 1]
-    if (delayMs === undefined || signal.aborted || !isRecoverable(outcome)) return { outcome, attempts: number }
+    const isLast = number > policy.max_retries
+    if (isLast || signal.aborted || !isRecoverable(outcome)) return { outcome, attempts: number }
     await onFailure(outcome)
-    await withDeadline(firstOf([], signal), delayMs)
+    await withDeadline(firstOf([], signal), retryDelay(policy, number))
   }
 }
 
