@@ -198,10 +198,6 @@ const withStep = (
 const withIdle = (state: AgentState, isIdle: boolean): AgentState =>
   state.agent.is_idle === isIdle ? state : { ...state, agent: { ...state.agent, is_idle: isIdle } }
 
-const closed = (observation: never): never => {
-  throw new Error(`unknown observation: ${JSON.stringify(observation)}`)
-}
-
 /** Names the status: each request that waits is one of its own. */
 const statusOf = ({ permissions, questions, agent }: AgentState): string =>
   (permissions[0]?.details ?? questions[0])?.id ?? String(agent.is_idle)
@@ -276,7 +272,5 @@ const apply = (state: AgentState, sessionID: string, at: string, seen: Observati
       return { ...state, task: seen.task }
     case "ended":
       return withFocus({ ...withIdle(state, true), questions: [], permissions: [] })
-    default:
-      return closed(seen)
   }
 }

@@ -41,8 +41,8 @@ export const statusText = (agent, now) => {
   return since === undefined ? word : `${word} · ${duration(now - Date.parse(since))}`
 }
 
-/** @param {number} count @param {string} one @param {string} [several] */
-const counted = (count, one, several = `${one}s`) => (count === 0 ? [] : [`${count} ${count === 1 ? one : several}`])
+/** @param {number} count @param {string} one */
+const counted = (count, one) => (count === 0 ? [] : [`${count} ${one}${count === 1 ? "" : "s"}`])
 
 /** The counters, in short. @param {AgentView} agent @returns {string[]} */
 export const factTexts = ({ turns, compactions, handoffs, contextTokens }) => [
