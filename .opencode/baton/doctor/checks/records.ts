@@ -1,4 +1,4 @@
-import { constants, existsSync } from "node:fs"
+import { constants, existsSync, statSync } from "node:fs"
 import { access, open, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
@@ -109,12 +109,6 @@ const readHeader = async (path: string): Promise<Header> => {
   }
 }
 
-const sizeOf = (path: string): Promise<number> =>
-  stat(path).then(
-    (found) => found.size,
-    () => 0,
-  )
-
 /** @param unsettled true if there is a write-ahead log, so that the header may be outdated */
 export const checkHeader = (path: string, header: Header, unsettled: boolean): Observation => {
   if (header.kind === "foreign") {
@@ -165,7 +159,7 @@ const checkAbsent = async (path: string, context: Served): Promise<Observation> 
 
 const checkFile = async (path: string, context: Served): Promise<Observation> => {
   const header = await readHeader(path)
-  const unsettled = (await sizeOf(`${path}-wal`)) > 0
+  const unsettled = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
   if (unsettled || !(await isWithoutLedger(path, header))) return checkHeader(path, header, unsettled)
   return (await checkLost(path, context)) ?? checkHeader(path, { kind: "empty" }, false)
 }
