@@ -4,7 +4,7 @@ import { LedgerError } from "./store.ts"
 
 const SCHEMA_VERSION = 3
 
-const BASE_TABLES = `
+const TABLES = `
 CREATE TABLE IF NOT EXISTS items (
 	id TEXT PRIMARY KEY,
 	project TEXT NOT NULL,
@@ -86,9 +86,6 @@ CREATE INDEX IF NOT EXISTS idx_learnings_project ON learnings(project);
 CREATE INDEX IF NOT EXISTS idx_learnings_task ON learnings(task_id);
 CREATE INDEX IF NOT EXISTS idx_learnings_status ON learnings(status);
 CREATE INDEX IF NOT EXISTS idx_learning_concepts_concept ON learning_concepts(concept_id);
-`
-
-const LABEL_TABLES = `
 CREATE TABLE IF NOT EXISTS labels (
 	id TEXT PRIMARY KEY,
 	name TEXT NOT NULL,
@@ -138,8 +135,7 @@ export const ensureSchema = (database: Database, mode: "create" | undefined): vo
   database
     .transaction(() => {
       if (isCurrent()) return
-      database.run(BASE_TABLES)
-      database.run(LABEL_TABLES)
+      database.run(TABLES)
       if (!hasDefinitionOfDone(database)) database.run("ALTER TABLE items ADD COLUMN definition_of_done TEXT")
       database.run(`PRAGMA user_version = ${SCHEMA_VERSION}`)
     })
