@@ -10,7 +10,7 @@ import type { PassOverArguments, PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { checkChain, readChain, unreadableChain } from "./policy/chain.ts"
 import type { readPolicy } from "./policy/policy.ts"
-import { type ResolvedPolicy, resolvePolicy } from "./policy/resolve.ts"
+import { resolvePolicy } from "./policy/resolve.ts"
 import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
 
 export type PassCall = {
@@ -20,16 +20,11 @@ export type PassCall = {
   readonly args: PassOverArguments
 }
 
-export type Prepared = {
-  readonly request: PassOverRequest
-  readonly policy: ResolvedPolicy
+export type Prepared = BeginPass & {
   readonly subagent: AgentInfo
   /** Rules of the calling agent, then of its session. */
   readonly originatorRules: readonly PermissionRule[]
   readonly model: AgentAndModel["model"] | undefined
-  /** null when the policy has no cache, or the files could not be read. */
-  readonly cacheKey: string | null
-  readonly audit: BeginPass["audit"]
   /** The pass that the originator itself works on. */
   readonly parentPass: string | undefined
 }

@@ -26,7 +26,7 @@ export const statIfThere = (path: string): Stats | undefined => {
   try {
     return lstatSync(path)
   } catch (error) {
-    if (isNotFound(error) || errorCode(error) === "ENOTDIR") return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }

@@ -3,6 +3,7 @@ import { type AuditEvent, type AuditLog, auditEntry, type RefusedPass, refusalOf
 import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
 import { type PassOverError, unknownPass } from "../errors.ts"
 import { passLimitError } from "../policy/chain.ts"
+import type { PolicyFile } from "../policy/policy.ts"
 import type { ResolvedPolicy } from "../policy/resolve.ts"
 import { nextState, type PassEvent, type PassRecord, SENT } from "./record.ts"
 import type { PassStore } from "./store.ts"
@@ -46,8 +47,9 @@ export type Transition =
 export type BeginPass = {
   readonly request: PassOverRequest
   readonly policy: ResolvedPolicy
+  /** null when the policy has no cache, or the files could not be read. */
   readonly cacheKey: string | null
-  readonly audit: { readonly enabled: boolean; readonly retention_days: number }
+  readonly audit: PolicyFile["audit_log"]
 }
 
 type PassesDeps = {
