@@ -1,5 +1,5 @@
-import type { Command, CommandContext, Invocation } from "./command.ts"
-import { type FlagSpec, parseFlags } from "./flags.ts"
+import type { Command, CommandContext } from "./command.ts"
+import { type FlagSpec, type Invocation, parseFlags } from "./flags.ts"
 import { LedgerError } from "./store.ts"
 
 export type LedgerResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string }

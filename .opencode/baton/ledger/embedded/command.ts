@@ -1,4 +1,4 @@
-import type { FlagSpec, Flags } from "./flags.ts"
+import type { FlagSpec, Invocation } from "./flags.ts"
 import { formatTimestamp } from "./format.ts"
 import { LedgerError, type LedgerStore } from "./store.ts"
 
@@ -14,9 +14,6 @@ type ContextDeps = {
   /** The project of the folder that the program runs in, "" for none. */
   readonly folderProject: () => Promise<string>
 }
-
-/** The parsed command line: the arguments without flags, and the flags. */
-export type Invocation = { readonly args: readonly string[]; readonly flags: Flags }
 
 export type Command = {
   readonly name: string

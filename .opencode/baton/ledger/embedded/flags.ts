@@ -1,4 +1,3 @@
-import type { Invocation } from "./command.ts"
 import { LedgerError } from "./store.ts"
 
 // Flags and their values, as in pflag 1.0.5 (under cobra 1.8). Pure.
@@ -11,16 +10,6 @@ export type FlagSpec = {
   readonly about: string
   /** The value of an integer that is not given. */
   readonly fallback?: number
-}
-
-/** Values by flag name; a flag that is not given has its empty value. */
-export type Flags = {
-  text(name: string): string
-  list(name: string): readonly string[]
-  has(name: string): boolean
-  integer(name: string): number
-  /** True when the flag was given, even with an empty value. */
-  given(name: string): boolean
 }
 
 const TRUE_WORDS = ["1", "t", "true"]
@@ -41,7 +30,7 @@ const complaintAbout = ({ kind }: FlagSpec, value: string): string | undefined =
  * @param words the words after the command's name
  * @throws LedgerError for an unknown flag, a missing value or a wrong one
  */
-export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[]): Invocation => {
+export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[]) => {
   const values = new Map<string, readonly string[]>()
   const args: string[] = []
   const rest = [...words]
@@ -89,13 +78,19 @@ export const parseFlags = (words: readonly string[], specs: readonly FlagSpec[])
     else args.push(word)
   }
   const last = (name: string): string => values.get(name)?.at(-1) ?? ""
-  const flags: Flags = {
+  /** Values by flag name; a flag that is not given has its empty value. */
+  const flags = {
     text: last,
-    list: (name) => values.get(name) ?? [],
-    has: (name) => TRUE_WORDS.includes(last(name).toLowerCase()),
-    integer: (name) =>
+    list: (name: string): readonly string[] => values.get(name) ?? [],
+    has: (name: string): boolean => TRUE_WORDS.includes(last(name).toLowerCase()),
+    integer: (name: string): number =>
       values.has(name) ? Number(last(name)) : (specs.find((spec) => spec.name === name)?.fallback ?? 0),
-    given: (name) => values.has(name),
+    /** True when the flag was given, even with an empty value. */
+    given: (name: string): boolean => values.has(name),
   }
   return { args, flags }
 }
+
+/** The parsed command line: the arguments without flags, and the flags. */
+export type Invocation = ReturnType<typeof parseFlags>
+export type Flags = Invocation["flags"]

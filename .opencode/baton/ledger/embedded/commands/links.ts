@@ -1,4 +1,5 @@
-import { type Command, type CommandContext, type Invocation, refuse, withErrorPrefix } from "../command.ts"
+import { type Command, type CommandContext, refuse, withErrorPrefix } from "../command.ts"
+import type { Invocation } from "../flags.ts"
 import { padRight, parseTimestamp, timeAgo } from "../format.ts"
 import { DRAFT_IN_EPIC, findItem, requireItem, updateItem } from "../items.ts"
 import type { LabelRow, LedgerStore } from "../store.ts"
