@@ -67,7 +67,6 @@ const runCheck = async (check: Check, context: Served, deadlineMs: number): Prom
   return [broken(`this check failed: ${describeError(ran.error)}`, fix)]
 }
 
-/** Runs all checks in parallel and keeps their order. */
 export const createReport = async (
   context: Context,
   checks: readonly Check[],

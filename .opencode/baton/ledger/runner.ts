@@ -318,7 +318,6 @@ export const createLedgerRunner = (deps: RunnerDeps) => {
         outcome.kind === "timed-out" ? `prog ${args[0]} did not end within ${deadlineMs} ms` : outcome.cause
       return { kind: "unavailable", reason }
     },
-    /** Tells whether the real prog is used. */
     isReal: async (): Promise<boolean> => (await locator.locate()).kind === "real",
     status: async (): Promise<LedgerStatus> => ({
       program: toProgram(await locator.locate()),

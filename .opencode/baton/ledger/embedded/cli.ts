@@ -85,7 +85,6 @@ const HELP_FLAG: FlagSpec = { name: "help", short: "h", kind: "switch", about: "
 const PROJECT_FLAG: FlagSpec = { name: "project", short: "p", kind: "text", about: "the project to look at" }
 const VERSION_FLAG: FlagSpec = { name: "version", short: "v", kind: "switch", about: "say which ledger this is" }
 
-/** Flags allowed before any command. */
 const ROOT_FLAGS: readonly FlagSpec[] = [HELP_FLAG, PROJECT_FLAG, VERSION_FLAG]
 
 /** @param command none for the root */

@@ -5,7 +5,6 @@ import { LedgerError, type LedgerStore } from "./store.ts"
 type ContextDeps = {
   /** Opens the store; called once, by the first command that needs it. */
   readonly openStore: (mode?: "create") => LedgerStore
-  /** All of standard input, as text. */
   readonly readStdin: () => string
   /** Milliseconds since 1970, for ages. */
   readonly nowMs: () => number

@@ -2,7 +2,6 @@ import { fail, findCommand, flagsOf, type LedgerResult, loadAllCommands, OMITTED
 import type { Command } from "./command.ts"
 import { type FlagSpec, parseFlags } from "./flags.ts"
 
-/** The prog release and the schema that this ledger follows. */
 const FOLLOWED_VERSION = "0.17.0"
 const FOLLOWED_SCHEMA = 3
 

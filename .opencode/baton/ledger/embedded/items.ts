@@ -117,7 +117,6 @@ export const deriveEpicStatus = (stored: string, children: readonly string[]): s
 const withDerivedStatus = (item: ItemRow, children: readonly string[]): ItemRow =>
   item.type === "epic" ? { ...item, status: deriveEpicStatus(item.status, children) } : item
 
-/** Statuses of direct children, by parent. */
 const childStatusesByParent = (items: readonly ItemRow[]): Map<string, string[]> =>
   grouped(items.flatMap(({ parent_id, status }) => (parent_id === null ? [] : [[parent_id, status] as const])))
 

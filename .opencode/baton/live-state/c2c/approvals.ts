@@ -140,7 +140,6 @@ export const createApprovals = (deps: ApprovalsDeps) => {
     endAll: (sessionID?: string): void => {
       for (const [id, request] of pending) if ((sessionID ?? request.sessionID) === request.sessionID) end(id)
     },
-    /** True while an answer is awaited. */
     isWaiting: (): boolean => pending.size > 0,
   }
 }

@@ -11,7 +11,6 @@ import { isCutOff } from "../statefile.ts"
 import { STATUS } from "../web/page/words.js"
 import type { FoundState } from "./state-files.ts"
 
-/** A task as the ledger has it. */
 export type TaskSummary = {
   readonly title: string
   readonly status: string

@@ -7,7 +7,6 @@ import type { AgentView } from "../observe/view.ts"
 /** One agent as the page receives it, whole. */
 export type PageAgent = AgentView & { readonly key: string; readonly history: readonly HistoryEvent[] }
 
-/** The one kind of message. */
 export type PageMessage = {
   /** The observer's clock, ms since the epoch. */
   readonly now: number

@@ -26,7 +26,6 @@ export type ActivePass = {
   readonly attemptMs: number | undefined
   /** Stops the child and everything below it. */
   readonly stopping: AbortController
-  /** The error of making the sandbox. */
   setUpError: PassOverError | undefined
   cancelReason: CancelReason | undefined
   /** Settles when an abort of the originator is known to be the user's, or OpenCode's exit. */
@@ -45,7 +44,6 @@ export type ActivePass = {
   isOver: boolean
   /** The originator still waits; once it no longer does, the result has to be announced. */
   isAwaited: boolean
-  /** The originator has stopped waiting because the time was over. */
   hasTimedOut: boolean
   /** Resolves with the stored record; undefined when storing failed. Never rejects. */
   finished: Promise<PassRecord | undefined>

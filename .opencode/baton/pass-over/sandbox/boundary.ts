@@ -24,7 +24,6 @@ export type Boundary = {
 }
 
 type Place = {
-  /** The pass's sandbox. */
   readonly sandbox: string
   /** Takes the place of the machine's own folder for temporary files, where programs have their sockets. */
   readonly temporary: string

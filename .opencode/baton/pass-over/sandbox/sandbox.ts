@@ -69,7 +69,6 @@ type ApplyOptions = {
   readonly merge: boolean
   /** With one conflict no file is applied. */
   readonly allOrNothing: boolean
-  /** The decider. */
   readonly by: "policy" | "originator"
 }
 
@@ -212,7 +211,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     throw new RefusalError(refusals.wrongState(reason, "Read the changes with pass_over_status instead."))
   }
 
-  /** Stores the changes of a child that has ended. */
   const store = async (folder: PassFolder, base: string, toolPaths: ReadonlySet<string>): Promise<StoredChanges> => {
     const { git: gitFolder, sandbox: top } = folder
     const isThere = statIfThere(top)?.isDirectory() === true
@@ -334,7 +332,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
           await lock.release()
         }
       }),
-    /** Renders the stored changes as a patch. */
     diff: (passID: string): Promise<{ readonly kind: "diff"; readonly text: string } | Refusal> =>
       withPass("reading", passID, async (folder, stage) => {
         const files = stage.kind === "stored" ? stage.changes.files : []

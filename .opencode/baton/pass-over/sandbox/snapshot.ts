@@ -96,7 +96,6 @@ const mayRead = (path: string): boolean => {
   }
 }
 
-/** The kind of a listed path. */
 type Listed =
   | { readonly kind: "file"; readonly stats: Stats }
   | { readonly kind: "folder" | "gone" }

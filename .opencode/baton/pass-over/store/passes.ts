@@ -166,9 +166,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps) => {
 
     /** @returns whether it was announced now; false when it had been before */
     announce: (passID: string) => stamp(passID, "announced"),
-    /** Notes that the user approves the result. */
     approve: (passID: string) => stamp(passID, "released"),
-    /** The files of the result that are applied. */
     appliedPaths: async (passID: string): Promise<readonly string[]> => {
       const state = (await store.read(passID))?.state
       return state && "applied" in state ? state.applied : []

@@ -46,7 +46,6 @@ export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">, {
     },
     /** Tells whether a pass of this process was taken over by another one. */
     isLost: async (passID: string) => (await held.get(passID)?.isHeld()) === false,
-    /** Tells whether a running process works on it. */
     isOwned: (passID: string) => lockOf(passID).isTaken(),
     /** Does work on a pass of this process, or on one that no process works on; "busy" while another one does. */
     during: async <T>(passID: string, work: () => Promise<T>): Promise<T | "busy"> => {
@@ -247,7 +246,6 @@ export const createPassStore = ({ state, log }: PassStoreDeps) => {
         return undefined
       }
     },
-    /** Stores a pass's output as the answer to its question, if it is repeatable. */
     keepAnswer: async ({ cache_key: key, output, request }: PassRecord): Promise<void> => {
       if (key === null || output === null || !isName(key) || !isRepeatable(output)) return
       try {
