@@ -1,5 +1,5 @@
 import type { Command, CommandContext } from "./command.ts"
-import { type FlagSpec, type Invocation, parseFlags } from "./flags.ts"
+import { type FlagSpec, parseFlags } from "./flags.ts"
 import { LedgerError } from "./store.ts"
 
 export type LedgerResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string }
@@ -144,21 +144,6 @@ const checkArguments = (
   throw new LedgerError(`expected ${operands === "" ? "no argument" : operands}, received ${given} arguments`)
 }
 
-/** Puts the folder's project in the place of -p where a command needs one and none is given. */
-const withFolderProject = async (
-  command: Command,
-  invocation: Invocation,
-  context: CommandContext,
-): Promise<Invocation> => {
-  const { flags } = invocation
-  if (!command.usesFolderProject || flags.text(PROJECT_FLAG.name) !== "") return invocation
-  const project = await context.folderProject()
-  return {
-    ...invocation,
-    flags: { ...flags, text: (name) => (name === PROJECT_FLAG.name ? project : flags.text(name)) },
-  }
-}
-
 /**
  * Runs one command line with the outcome that prog v0.17 gives for it. A refusal is an exit code and a text.
  *
@@ -172,10 +157,12 @@ export const runCommand = async (line: readonly string[], context: CommandContex
   const command = path.at(-1)
   try {
     if (command === undefined) return await (await import("./help.ts")).runRoot(words, operands)
-    const invocation = parseFlags(words, flagsOf(command))
-    if (invocation.flags.has("help")) return succeed(await (await import("./help.ts")).helpOf(path))
-    checkArguments(command, invocation.args.length)
-    return succeed(command.run(await withFolderProject(command, invocation, context), context))
+    const given = parseFlags(words, flagsOf(command))
+    if (given.flags.has("help")) return succeed(await (await import("./help.ts")).helpOf(path))
+    checkArguments(command, given.args.length)
+    if (!command.usesFolderProject || given.flags.given("project")) return succeed(command.run(given, context))
+    const withProject = parseFlags(["-p", await context.folderProject(), ...words], flagsOf(command))
+    return succeed(command.run(withProject, context))
   } catch (error) {
     if (error instanceof LedgerError) return fail(error.message, path)
     throw error
