@@ -150,32 +150,33 @@ export type Ledger = LearningLedger &
  * only thread (docs/adr/0003).
  */
 
-const textAt = (record: Record<string, unknown>, key: string): string => {
-  const value = record[key]
+const unexpected = (what: string, value: unknown): TypeError =>
+  new TypeError(`expected ${what}, received ${JSON.stringify(value)?.slice(0, 80) ?? "nothing"}`)
+
+const toText = (value: unknown, what: string): string => {
   if (typeof value === "string") return value
-  throw new TypeError(`expected text in '${key}', received ${JSON.stringify(value)?.slice(0, 80) ?? "nothing"}`)
+  throw unexpected(what, value)
 }
+
+const toRecord = (value: unknown, what: string): Record<string, unknown> => {
+  if (isRecord(value)) return value
+  throw unexpected(what, value)
+}
+
+const toList = (value: unknown, what: string): unknown[] => {
+  if (Array.isArray(value)) return value
+  throw unexpected(what, value)
+}
+
+const textAt = (record: Record<string, unknown>, key: string): string => toText(record[key], `text in '${key}'`)
 
 /** Text, or undefined if prog printed null or nothing. */
 const optionalTextAt = (record: Record<string, unknown>, key: string): string | undefined =>
   record[key] === undefined || record[key] === null ? undefined : textAt(record, key)
 
-const toRecord = (value: unknown, what: string): Record<string, unknown> => {
-  if (isRecord(value)) return value
-  throw new TypeError(`expected ${what}, received ${JSON.stringify(value)?.slice(0, 80)}`)
-}
-
-const toList = (value: unknown, what: string): unknown[] => {
-  if (Array.isArray(value)) return value
-  throw new TypeError(`expected ${what}, received ${JSON.stringify(value)?.slice(0, 80)}`)
-}
-
 /** Texts; none if prog printed null or nothing. */
 const textsAt = (record: Record<string, unknown>, key: string): string[] =>
-  toList(record[key] ?? [], `a list in '${key}'`).map((text) => {
-    if (typeof text === "string") return text
-    throw new TypeError(`expected texts in '${key}', received ${JSON.stringify(text)?.slice(0, 80)}`)
-  })
+  toList(record[key] ?? [], `a list in '${key}'`).map((text) => toText(text, `texts in '${key}'`))
 
 const toClaim = (value: unknown): TaskClaim => {
   const claim = toRecord(value, "a claim")
