@@ -45,23 +45,16 @@ const messagesOf = (page: Result<MessagePage>, messageID: string): StoredMessage
   // The message that makes this call is not finished.
   page.kind === "ok" ? page.value.messages.filter(({ info }) => info.id !== messageID) : []
 
-/** A session's work to be passed on, cut to a budget, and the model in use there. */
-export type CollectedContext = {
-  readonly fitToBudget: (maxTokens: number) => WorkContext
-  /** undefined when the call's own message cannot be read. */
-  readonly model: AgentAndModel["model"] | undefined
-}
-
 const modelOf = (page: Result<MessagePage>, messageID: string): AgentAndModel["model"] | undefined => {
   const own = page.kind === "ok" ? page.value.messages.find(({ info }) => info.id === messageID)?.info : undefined
   return own?.role === "assistant" ? { providerID: own.providerID, modelID: own.modelID } : undefined
 }
 
-/** Reads everything that may be passed on; items that cannot be read are named in the result. */
+/** Reads everything of a session that may be passed on; items that cannot be read are named in the result. */
 export const collectContext = async (
   { sessions, places, locate, findTask, readSpecification }: GatherDeps,
   call: { readonly sessionID: string; readonly messageID: string; readonly args: PassOverArguments },
-): Promise<CollectedContext> => {
+) => {
   const { sessionID, messageID, args } = call
   const count = args.messages ?? DEFAULT_MESSAGES
   const folders = await places()
@@ -83,10 +76,13 @@ export const collectContext = async (
     task: binding ? { id: binding.taskID, role: binding.role, block: truncate(block, BLOCK_CHARACTERS) } : null,
   }
   return {
-    fitToBudget: (maxTokens) => buildWorkContext({ ...work, maxTokens }),
+    fitToBudget: (maxTokens: number): WorkContext => buildWorkContext({ ...work, maxTokens }),
+    /** In use there; undefined when the call's own message cannot be read. */
     model: modelOf(page, messageID),
   }
 }
+
+export type CollectedContext = Awaited<ReturnType<typeof collectContext>>
 
 /** Approximate value for English text and code. */
 const CHARACTERS_PER_TOKEN = 4

@@ -35,42 +35,31 @@ import {
 
 const PASSES_FOLDER = "pass-over"
 
-export type PassFolder = {
-  readonly root: string
-  /** The start of the pass: which folder its sandbox is made of. */
-  readonly record: string
-  /** Repository of the sandbox, its index, and the id of the tree that the child began with, which is written last. */
-  readonly git: string
-  readonly index: string
-  readonly base: string
-  /** The child's changes: the list, and a repository with their contents. */
-  readonly changes: string
-  readonly store: string
-  /** Exists while files are written into the project. */
-  readonly journal: string
-  readonly sandbox: string
-  /** The record of a pass of version 0.1.0. */
-  readonly earlier: string
-}
-
 /** @throws RefusalError for an invalid id, such as one that would lead out of the folder */
-export const passFolder = (state: Pick<StateFolder, "path">, passID: string): PassFolder => {
+export const passFolder = (state: Pick<StateFolder, "path">, passID: string) => {
   if (!isPassID(passID)) throw new RefusalError(refusals.unknownPass(passID))
   const root = state.path(PASSES_FOLDER, passID, "files")
   const git = join(root, "git")
   return {
     root,
+    /** The start of the pass: which folder its sandbox is made of. */
     record: join(root, "sandbox.json"),
+    /** Repository of the sandbox, its index, and the id of the tree that the child began with, which is written last. */
     git,
     index: join(git, "index"),
     base: join(git, "base"),
+    /** The child's changes: the list, and a repository with their contents. */
     changes: join(root, "changes.json"),
     store: join(root, "store"),
+    /** Exists while files are written into the project. */
     journal: join(root, "apply.json"),
     sandbox: state.path(PASSES_FOLDER, passID, "copy"),
+    /** The record of a pass of version 0.1.0. */
     earlier: join(root, "record.json"),
   }
 }
+
+export type PassFolder = ReturnType<typeof passFolder>
 
 const isOrdinary = (path: string): boolean =>
   path !== "" && !isAbsolute(path) && path.split("/").every((part) => !["", ".", ".."].includes(part))

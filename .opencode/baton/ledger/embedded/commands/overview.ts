@@ -7,13 +7,6 @@ const READY_SHOWN = 10
 const RECENT_CANDIDATES = 10
 const RECENT_SHOWN = 3
 
-type Overview = {
-  readonly items: readonly LabelledItem[]
-  readonly recent: readonly LabelledItem[]
-  readonly ready: readonly LabelledItem[]
-  readonly withStatus: (status: string) => LabelledItem[]
-}
-
 const CLOSED = "SELECT id FROM items WHERE status IN ('done', 'canceled') ORDER BY updated_at DESC"
 
 /** The newest items with a stored closed status. An epic that is only derived as done is left out, as in prog. */
@@ -27,18 +20,19 @@ const recentlyDone = (items: readonly LabelledItem[], closed: readonly Pick<Item
 }
 
 /** @param project "" for all projects */
-const readOverview = (context: CommandContext, project: string, labels: readonly string[]): Overview => {
+const readOverview = (context: CommandContext, project: string, labels: readonly string[]) => {
   const store = context.store()
   const items = readItems(store).filter(
     (item) => (project === "" || item.project === project) && hasLabels(item, labels),
   )
   return {
-    items,
     recent: recentlyDone(items, store.all(CLOSED)),
     ready: readyItems(store, project, labels),
-    withStatus: (status) => items.filter((item) => item.status === status),
+    withStatus: (status: string) => items.filter((item) => item.status === status),
   }
 }
+
+type Overview = ReturnType<typeof readOverview>
 
 const statusLine = (item: LabelledItem, showProject: boolean): string =>
   [

@@ -1,4 +1,4 @@
-import { type ShownClaim, shownClaim } from "../claims.ts"
+import { shownClaim } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
@@ -115,28 +115,21 @@ const ready: Command = {
   },
 }
 
-type Details = {
-  readonly item: LabelledItem
-  readonly logs: readonly LogRow[]
-  readonly dependencies: readonly string[]
-  readonly concepts: readonly ConceptRow[]
-} & ShownClaim
-
 const LOGS = "SELECT message, created_at FROM logs WHERE item_id = ? ORDER BY created_at, id"
 
-const readDetails = (context: CommandContext, id: string): Details => {
+const readDetails = (context: CommandContext, id: string) => {
   const store = context.store()
   const item = readItem(store, id)
   return {
     item: { ...item, labels: labelsByItem(store).get(id) ?? [] },
-    logs: store.all(LOGS, id),
+    logs: store.all<LogRow>(LOGS, id),
     dependencies: dependenciesByItem(readDependencies(store)).get(id) ?? [],
     concepts: relatedConcepts(item, readConcepts(store, item.project)),
     ...shownClaim(store, item, context.nowMs()),
   }
 }
 
-const fieldLines = ({ item, claimed }: Details): string[] => [
+const fieldLines = ({ item, claimed }: ReturnType<typeof readDetails>): string[] => [
   `ID:          ${item.id}`,
   `Type:        ${item.type}`,
   `Project:     ${item.project}`,
