@@ -139,6 +139,8 @@ describe("claims", () => {
     expect(await ledger.ok("claim", "--next", "-p", "demo")).toBe(later)
     expect(await ledger.fails("claim", "--next", "-p", "demo")).toContain("no task of project demo is ready and free")
     expect(await ledger.fails("claim", "--next", "-p", "other")).toContain("no task of project other")
+    await ledger.ok("add", "Elsewhere", "-p", "third")
+    expect(await ledger.fails("claim", "--next", "-p", "")).toBe("Error: project is required (-p)")
   })
 
   test(promised("claim.B3", "what cannot be claimed is refused by name"), async () => {

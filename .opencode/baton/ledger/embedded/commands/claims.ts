@@ -33,6 +33,7 @@ const openTask = (store: LedgerStore, id: string): ItemRow => {
 }
 
 const nextTask = (context: CommandContext, project: string): ItemRow => {
+  if (project === "") throw refuse("project is required (-p)")
   // A claimed task is not ready: it was started.
   const [next] = readyItems(context.store(), project)
   if (next === undefined) throw refuse(`no task of project ${project} is ready and free`)

@@ -312,7 +312,7 @@ const editConcept = (
 const CONCEPT_COUNTS = `
   SELECT c.name, COUNT(l.id) AS count, MIN(l.created_at) AS oldest FROM concepts c
   LEFT JOIN learning_concepts lc ON lc.concept_id = c.id
-  LEFT JOIN learnings l ON l.id = lc.learning_id AND l.project = c.project AND l.status = 'active'
+  LEFT JOIN learnings l ON l.id = lc.learning_id AND l.status = 'active'
   WHERE c.project = ? GROUP BY c.id ORDER BY count DESC, c.name`
 
 const conceptsRelatedTo = (store: LedgerStore, id: string): ConceptRow[] => {
