@@ -1,6 +1,6 @@
 /** The common import of unit tests: random values, folders, and stand-ins for OpenCode's sessions, the log and a task. */
 
-export { temporaryFolder } from "./files/with-test.ts"
+export { openTestState, temporaryFolder } from "./files/with-test.ts"
 export { forAll } from "./for-all.ts"
 export { handoffRecord } from "./handoff-record.ts"
 export { createMemoryStore, createSlowStore } from "./memory-store.ts"

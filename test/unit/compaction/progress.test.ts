@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
-import { beforeEach, describe, expect, test, vi } from "vitest"
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
 import { EMPTY_STATE, type SessionState, withRecorded } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
@@ -46,6 +46,8 @@ const setUp = (stored: SessionState = EMPTY_STATE) => {
     log: createRecordedLog(),
     now: () => new Date(),
   })
+  // A record reads git's files.
+  onTestFinished(() => progress.stop())
   const file = join(root, ".opencode/state/working", `${sessionID}.json`)
   return {
     progress,

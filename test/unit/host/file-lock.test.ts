@@ -6,7 +6,7 @@ import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
 import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
+import { endWithTest, temporaryFolder } from "../../support/files/with-test.ts"
 
 const deadPid = (): string => String(spawnSync(process.execPath, ["-e", ""]).pid)
 const livingPid = (): string => String(process.ppid)
@@ -14,7 +14,16 @@ const livingPid = (): string => String(process.ppid)
 const setUp = () => {
   const folder = temporaryFolder()
   const path = join(folder, "lock")
-  const lock = (now = Date.now) => createFileLock({ path, heartbeatMs: 5, now })
+  const lock = (now = Date.now) => {
+    const { tryAcquire } = createFileLock({ path, heartbeatMs: 5, now })
+    return {
+      tryAcquire: async () => {
+        const held = await tryAcquire()
+        onTestFinished(() => held?.release())
+        return held
+      },
+    }
+  }
   /** Writes the lock, or another file of it, as a process with this pid would have left it. */
   const leaveBehind = async (
     owner: { pid?: string; host?: string; token?: string; startedAt?: string | undefined },
@@ -66,8 +75,7 @@ describe("the lock", () => {
     await own?.release()
     await leaveBehind({ pid: livingPid(), startedAt: startOfProcess(process.ppid) })
     expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
-    const stopped = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"])
-    onTestFinished(() => void stopped.kill("SIGKILL"))
+    const stopped = endWithTest(spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]))
     const startedAt = startOfProcess(stopped.pid ?? 0)
     stopped.kill("SIGSTOP")
     await leaveBehind({ pid: String(stopped.pid), startedAt })

@@ -3,7 +3,6 @@ import { join } from "node:path"
 import type { Part } from "@opencode-ai/sdk"
 import { describe, expect, test, vi } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { Notices } from "../../../.opencode/baton/host/tui.ts"
 import { createCapture, workAround } from "../../../.opencode/baton/learning/capture.ts"
 import { createLearningIndex } from "../../../.opencode/baton/learning/known.ts"
@@ -13,7 +12,7 @@ import type { LedgerLearning } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
-import { createFakeSessions, createRecordedLog, temporaryFolder } from "../../support/unit.ts"
+import { createFakeSessions, createRecordedLog, openTestState, temporaryFolder } from "../../support/unit.ts"
 
 const { assistantMessage, completedTool, textPart, toolPart, userMessage, userSays } = stored
 
@@ -77,7 +76,7 @@ describe("what was around a message", () => {
 /** A project's learnings, and a ledger that has none. */
 const open = (folder = temporaryFolder(), messages: StoredMessage[] = [], agents: readonly LedgerLearning[] = []) => {
   const log = createRecordedLog()
-  const state = createStateFolder(folder)
+  const state = openTestState(folder)
   const records = createSessionRecords({ state, log, pid: 1 })
   const entries: OutboxEntry[] = []
   const outbox = { add: async (entry: OutboxEntry) => void entries.push(entry), pending: async () => entries }

@@ -1,13 +1,19 @@
 import { describe, expect, test } from "vitest"
 import { SILENT } from "../../../.opencode/baton/host/log.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { chooseLearnings, MAX_GIVEN } from "../../../.opencode/baton/learning/fitting.ts"
 import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
 import * as recalls from "../../../.opencode/baton/learning/recall.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { promised } from "../../requirements.ts"
-import { asksToCompact, assistantMessage, createRecordedLog, temporaryFolder, userSays } from "../../support/unit.ts"
+import {
+  asksToCompact,
+  assistantMessage,
+  createRecordedLog,
+  openTestState,
+  temporaryFolder,
+  userSays,
+} from "../../support/unit.ts"
 
 const { createRecall, MAX_CHARACTERS, renderLearnings } = recalls
 
@@ -125,7 +131,7 @@ test(promised("soak.B4", "of more than 500 sessions, the block of the least rece
 describe("the request", () => {
   const open = ({ isRoot = true, folder = temporaryFolder(), task = "" } = {}) => {
     const log = createRecordedLog()
-    const records = createSessionRecords({ state: createStateFolder(folder), log, pid: 1 })
+    const records = createSessionRecords({ state: openTestState(folder), log, pid: 1 })
     const known = { learnings: [learned("use tabs in the parser")] }
     const read = async () => ({ known: known.learnings, task })
     const recall = createRecall({ read, records, isRoot: async () => isRoot, log, now: () => new Date(NOW) })

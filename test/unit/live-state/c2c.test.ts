@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { beforeEach, describe, expect, test, vi } from "vitest"
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import type { Sessions } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { readC2c } from "../../../.opencode/baton/live-state/c2c/identity.ts"
@@ -9,7 +9,7 @@ import { createInbox, parseInbox } from "../../../.opencode/baton/live-state/c2c
 import { openC2cSession } from "../../../.opencode/baton/live-state/c2c/session.ts"
 import { readEvent } from "../../../.opencode/baton/live-state/events.ts"
 import { promised } from "../../requirements.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
+import { openTestState, temporaryFolder } from "../../support/files/with-test.ts"
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -209,12 +209,14 @@ describe("a request", () => {
           return { kind: "exited", exitCode: 0, stdout, stderr: "" } as never
         },
         sessions: {} as never,
-        state: createStateFolder(project),
+        state: openTestState(project),
       },
       environment,
       root: () => ({ sessionID: opencode.root, isIdle: false }),
       log: createRecordedLog(),
     })
+    // Else it goes on looking, and makes the folder again.
+    onTestFinished(() => session.stop())
     const receive = (type: string, properties: Record<string, unknown>) => {
       for (const observed of readEvent({ type, properties })) session.receive(observed, { type, properties })
     }

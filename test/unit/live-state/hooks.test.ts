@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
-import { expect, test } from "vitest"
+import { expect, onTestFinished, test } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { createLiveStateHooks } from "../../../.opencode/baton/live-state/hooks.ts"
 import { promised } from "../../requirements.ts"
@@ -17,6 +17,7 @@ const newInstance = (directory: string) => {
   const client = { app: { log: async () => undefined }, session: { get: silent } }
   const core = openCore({ client, directory, worktree: directory } as unknown as PluginInput)
   const hooks = createLiveStateHooks(core)
+  onTestFinished(async () => hooks.dispose?.())
   const receive = async (type: string, properties = {}) =>
     hooks.event?.({ event: { type, properties } } as unknown as Event)
   return { core, hooks, receive }
@@ -39,7 +40,6 @@ test(promised(["soak.B5", "speed.G1"], "the first request begins it; what comes 
   expect(core.state.current).toBeUndefined()
   await ask("build")
   await eventually("the state", () => liveFiles(directory).find((name) => read(directory, name).includes("ses_early")))
-  await hooks.dispose?.()
 })
 
 test(promised("live-state.D2", "a folder that begins anew has one statefile while its last still ends"), async () => {
@@ -55,7 +55,6 @@ test(promised("live-state.D2", "a folder that begins anew has one statefile whil
   const first = await begin("ses_first")
   // It waits for the answer of its client, also at its end.
   await first.receive("session.status", { sessionID: "ses_unknown", status: { type: "busy" } })
-  const { hooks } = await begin("ses_second")
+  await begin("ses_second")
   expect(liveFiles(directory)).toEqual([`opencode-${basename(directory)}.json`])
-  await hooks.dispose?.()
 })
