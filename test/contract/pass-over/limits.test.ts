@@ -118,12 +118,13 @@ test(promised("pass-over.D3", "a call that OpenCode keeps waiting does not hold 
 
 test(promised("pass-over.D3", "a first pass does not wait for the recovery of earlier processes' passes"), async () => {
   let recovering: "no" | "next" | "now" = "no"
+  const answered = createDeferred<undefined>()
   const passes = openFeaturePasses({
     coder: writing({}),
     faults: (call) => {
       if (call !== "messages" || recovering !== "next") return undefined
       recovering = "now"
-      return new Promise(() => {})
+      return answered.promise
     },
   })
   await passes.pass()
@@ -137,6 +138,7 @@ test(promised("pass-over.D3", "a first pass does not wait for the recovery of ea
   await expect.poll(() => recovering).toBe("now")
   const args = { subagent: "coder", objective: "Work", reason: "test" }
   expect(await restarted.pass(args, fakeToolContext(passes.opencode.rootID))).toContain("coder → completed")
+  answered.resolve(undefined)
 })
 
 test(promised("pass-over.A8", "a refused call offers no tools to decide on results; a first pass does"), async () => {

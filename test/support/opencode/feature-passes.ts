@@ -77,6 +77,9 @@ export const openFeaturePasses = ({
     onTestFinished(async () => {
       await feature.stop()
       await Promise.allSettled(calls)
+      // Of a session without passes, for which nothing but the recovery is waited for.
+      await feature.receive({ type: "session.idle", properties: { sessionID: "ses_none" } })
+      services.stop()
     })
     return feature
   }

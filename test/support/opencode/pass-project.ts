@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { onTestFinished } from "vitest"
 import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import type { StateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { Sandbox } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
@@ -42,13 +43,12 @@ export const connectSandboxes = (
   root: string,
   directory = root,
   options: { isNoted?: () => boolean; room?: () => number; state?: StateFolder } = {},
-): TestSandboxes =>
-  openSandboxes(root, {
-    ...options,
-    directory,
-    run: createProcessRunner({ shell: undefined }),
-    log: createRecordedLog(),
-  })
+): TestSandboxes => {
+  const run = createProcessRunner({ shell: undefined })
+  const passes = openSandboxes(root, { ...options, directory, run, log: createRecordedLog() })
+  onTestFinished(passes.end)
+  return passes
+}
 
 /** A project with these files in a temporary folder, by default a git repository in which they are committed. */
 export const createRepository = (files: Files, git = true): string => {

@@ -54,6 +54,8 @@ export const openSandboxes = (
   }
   const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs: 2_000, ...(room ? { room } : {}) }
   const sandboxes = createSandboxes(deps)
+  const making: Promise<unknown>[] = []
+  const claimed = new Set<string>()
   const undecidedOf = async (id: string): Promise<readonly string[]> => {
     const record = await store.read(id)
     return record && "undecided" in record.state ? record.state.undecided : []
@@ -83,6 +85,7 @@ export const openSandboxes = (
   const record = async (name: string): Promise<void> => {
     const id = idOf(name)
     await owners.claim(id)
+    claimed.add(id)
     const metadata = passMetadata({ root_session_id: `ses_${name}` })
     await store.create(passRecord({ request: passRequest({ pass_over_id: id, metadata }) }))
   }
@@ -95,6 +98,11 @@ export const openSandboxes = (
       if (paths) await passes.transition(idOf(name), { type: "returned", paths })
       await owners.release(idOf(name))
     },
+    /** Waits for the sandboxes that are being made, and gives up its passes. */
+    end: async (): Promise<void> => {
+      await Promise.allSettled(making)
+      for (const id of claimed) await owners.release(id)
+    },
     create: async (
       name: string,
       options: Omit<SandboxOptions, "parent"> & { parent?: string },
@@ -102,7 +110,9 @@ export const openSandboxes = (
       const id = idOf(name)
       if (isPassID(id)) await record(name)
       const { canModify, parent } = options
-      return sandboxes.create(id, { canModify, parent: parent && idOf(parent) })
+      const made = await sandboxes.create(id, { canModify, parent: parent && idOf(parent) })
+      if (made.kind === "created") making.push(made.ready)
+      return made
     },
     ready: (name: string) => sandboxes.ready(idOf(name)),
     reset: (name: string, options: SandboxOptions) => sandboxes.reset(idOf(name), options),
