@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
 import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk/client"
+import { isNotFound } from "../../../.opencode/baton/host/log.ts"
 import { deadline } from "./deadline.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
@@ -58,7 +59,10 @@ export const endInstance = async (client: OpencodeClient): Promise<void> => {
   if (error) throw new Error(`the instance did not end: ${JSON.stringify(error)}`)
 }
 
-/** Polls every `everyMs` until `condition` returns a value; fails at the deadline, which is later on a slow machine. */
+/**
+ * Polls every `everyMs` until `condition` returns a value; fails at the deadline, which is later on a slow machine. A file that is
+ * not there is looked for again: it may be replaced or removed behind the listing of its folder.
+ */
 export const eventually = async <T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
@@ -68,9 +72,15 @@ export const eventually = async <T>(
   const mostMs = deadline(deadlineMs)
   const over = performance.now() + mostMs
   for (;;) {
-    const value = await condition()
-    if (value !== undefined) return value
-    if (performance.now() > over) throw new Error(`${what} did not happen within ${mostMs} ms`)
+    let cause: unknown
+    try {
+      const value = await condition()
+      if (value !== undefined) return value
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+      cause = error
+    }
+    if (performance.now() > over) throw new Error(`${what} did not happen within ${mostMs} ms`, { cause })
     await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }
