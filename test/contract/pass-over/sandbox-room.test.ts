@@ -59,9 +59,9 @@ describe("a disk that is nearly full", () => {
 
 describe("a process that stood still", () => {
   test(promised("pass-over.B7", "keeps its pass, and if it lost it, lets in no tool and carries nothing"), async () => {
-    const { begin, connect, passes } = createPassProject()
+    const { root, begin, passes } = createPassProject()
     const { sandbox: copy } = await begin("p1", { writes: { "early.txt": "early\n" } })
-    const other = connect()
+    const other = connectSandboxes(root, root, { lockWaitMs: 0 })
     expect(await other.collect("p1")).toMatchObject({ kind: "refused", code: "busy" })
     // As one of another container that has been silent for an hour.
     const lock = join(copy, "../work.lock")

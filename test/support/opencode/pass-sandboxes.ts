@@ -31,6 +31,7 @@ export const openSandboxes = (
     log,
     directory = root,
     isNoted = () => true,
+    lockWaitMs = 30_000,
     room,
     state = createStateFolder(root),
   }: {
@@ -38,6 +39,8 @@ export const openSandboxes = (
     log: Pick<Log, "debug" | "warn">
     directory?: string
     isNoted?: () => boolean
+    /** Long by default, since git is slow on a busy machine. */
+    lockWaitMs?: number
     room?: Room | undefined
     state?: StateFolder
   },
@@ -45,14 +48,14 @@ export const openSandboxes = (
   const store = createPassStore({ state, log })
   const audit = { append: async () => true, prune: async () => {} }
   const passes = createPasses({ store, audit, now: () => new Date() })
-  const owners = createPassOwners(state, { waitMs: 2_000 })
+  const owners = createPassOwners(state, { waitMs: lockWaitMs })
   const recorded: Pick<typeof passes, "appliedPaths" | "recordApplied"> = {
     appliedPaths: passes.appliedPaths,
     recordApplied: async (...applied) => {
       if (isNoted()) await passes.recordApplied(...applied)
     },
   }
-  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs: 2_000, ...(room ? { room } : {}) }
+  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs, ...(room ? { room } : {}) }
   const sandboxes = createSandboxes(deps)
   const making: Promise<unknown>[] = []
   const claimed = new Set<string>()
