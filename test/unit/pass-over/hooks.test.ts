@@ -1,9 +1,6 @@
 import { join } from "node:path"
-// Loaded before the hook that needs them, whose second is not for that.
-import "../../../.opencode/baton/core/services.ts"
-import "../../../.opencode/baton/pass-over/feature.ts"
 import type { Config, Hooks, PluginInput } from "@opencode-ai/plugin"
-import { describe, expect, test } from "vitest"
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { openCore } from "../../../.opencode/baton/core/core.ts"
 import { markState } from "../../../.opencode/baton/host/state-mark.ts"
 import { createPassOverHooks } from "../../../.opencode/baton/pass-over/hooks.ts"
@@ -11,6 +8,9 @@ import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { userMessage } from "../../support/opencode/stored-messages.ts"
+
+// A hook has one second, and a busy machine may need longer to load the files.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
 
 /** The hooks in a project with these files below `.opencode`. */
 const hooksIn = (...files: string[]): Hooks => {
@@ -20,7 +20,9 @@ const hooksIn = (...files: string[]): Hooks => {
     if (file.startsWith("state/")) markState(join(directory, ".opencode", "state"))
   }
   const client = { app: { log: async () => ({ data: true }) } }
-  return createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
+  const hooks = createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
+  onTestFinished(async () => hooks.dispose?.())
+  return hooks
 }
 
 /** The tools that are left out of a request of the session `ses_1`. */

@@ -15,7 +15,7 @@ import {
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
+import { endWithTest, temporaryFolder } from "../../support/files/with-test.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import {
   builtInPolicy,
@@ -213,7 +213,7 @@ test("ids sort by time and are told from anything else", () => {
 const start = (fixture: string, ...args: string[]) => {
   const script = join(REPOSITORY, "test", "fixtures", fixture)
   const argv = ["--no-env-file", "--config=/dev/null", "run", script, ...args]
-  const child = spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" })
+  const child = endWithTest(spawn(NEWEST.path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: "inherit" }))
   return { child, ended: new Promise<number | null>((resolve) => child.once("exit", resolve)) }
 }
 
@@ -228,7 +228,7 @@ test(promised("pass-over.E4", "a pass loses no change of many at once, in one pr
   expect(await Promise.all(others)).toEqual([0, 0])
   expect((await store.read(PASS_ID))?.attempts).toBe(90)
   expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
-})
+}, 60_000)
 
 test(promised("pass-over.E4", "a result whose files are found later is unfinished again"), async () => {
   const { store } = setUp()
@@ -251,7 +251,7 @@ test(promised(["pass-over.E4", "pass-over.E3"], "kill -9 loses no pass, and a li
     const firstNumber = String(life * 100_000)
     const { child, ended } = start("work-on-passes.ts", root, firstNumber)
     const before = made()
-    await vi.waitFor(() => expect(made()).toBeGreaterThan(before), { timeout: 10_000, interval: 1 })
+    await vi.waitFor(() => expect(made()).toBeGreaterThan(before), { timeout: 30_000, interval: 1 })
     await new Promise((resolve) => setTimeout(resolve, random() * 30))
     child.kill("SIGKILL")
     await ended
