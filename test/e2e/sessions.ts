@@ -110,15 +110,27 @@ export const expectInOrder = (text: string, parts: readonly string[]): void => {
   }
 }
 
-/** The toasts that OpenCode is asked to show from now on. */
-export const collectToasts = async ({ client }: Pick<SharedTask, "client">): Promise<string[]> => {
-  const { stream } = await client.event.subscribe()
-  const toasts: string[] = []
+/** Calls for each event of the project's instance from now on, until the instance ends. */
+export const onEvents = async (
+  { client }: Pick<SharedTask, "client">,
+  act: (type: string, properties: Readonly<Record<string, unknown>>) => unknown,
+): Promise<void> => {
+  const { stream } = await client.event.subscribe({ sseMaxRetryAttempts: 1 })
+  // The first event says that OpenCode listens: what happens before it is lost.
+  await stream.next()
   void (async () => {
     for await (const event of stream) {
-      const { type, properties }: { type: string; properties: { title?: string; message?: string } } = Object(event)
-      if (type === "tui.toast.show") toasts.push(`${properties.title}: ${properties.message}`)
+      const { type, properties }: { type: string; properties: Record<string, unknown> } = Object(event)
+      await act(type, properties)
     }
   })()
+}
+
+/** The toasts that OpenCode is asked to show from now on. */
+export const collectToasts = async (task: Pick<SharedTask, "client">): Promise<string[]> => {
+  const toasts: string[] = []
+  await onEvents(task, (type, { title, message }) => {
+    if (type === "tui.toast.show") toasts.push(`${String(title)}: ${String(message)}`)
+  })
   return toasts
 }

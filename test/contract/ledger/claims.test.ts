@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { temporaryFolder } from "../../support/files/with-test.ts"
+import { endWithTest, temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver, type LedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { databaseOf, embeddedProgram, holdEmbedded, LAUNCHER, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
@@ -190,7 +190,7 @@ describe("claims", () => {
   test(promised("claim.B1", "a claim is free when its lease is over, or its process gone on this host"), async () => {
     const { home, ledger } = open()
     const id = await ledger.task("T")
-    const child = spawn("sleep", ["600"])
+    const child = endWithTest(spawn("sleep", ["600"]))
     const claim = () => ledger.ok("claim", id, "--session", "ses_1", "--pid", String(child.pid))
     await claim()
     expect(await ledger.fails("claim", id, "--session", "ses_2")).toContain("session ses_1 on ")

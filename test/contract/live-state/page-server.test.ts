@@ -19,6 +19,7 @@ const ask = (
       response.setEncoding("utf8").on("data", (text: string) => {
         body += text
       })
+      response.on("error", reject)
       response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
     })
     asked.on("error", reject)

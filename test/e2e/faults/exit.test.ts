@@ -1,6 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { SEED } from "../../support/effort.ts"
 import type { CompactionFault } from "../../support/faults/fault.ts"
@@ -169,7 +170,7 @@ describe.each(endsOf(SEED))("OpenCode $version", { timeout: deadline(300_000) },
       const result = await task.run(args.length > 0 ? "go on" : task.message, {
         args,
         onStart: (pid) => {
-          endRun = () => setTimeout(() => process.kill(pid, "SIGKILL"), delayMs)
+          endRun = () => setTimeout(() => signalIfThere(pid, "SIGKILL"), delayMs)
         },
       })
       expect(result.signal, result.stderr).toBe("SIGKILL")

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { createServer, get, type RequestListener } from "node:http"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -19,8 +20,11 @@ import { compactsOnce, createSession, liveState } from "../sessions.ts"
 const createListener = (respond: RequestListener) => {
   const server = createServer(respond)
   return {
-    listen: (port = 0) =>
-      new Promise<number>((resolve) => server.listen(port, "127.0.0.1", () => resolve(Object(server.address()).port))),
+    listen: async (port = 0): Promise<number> => {
+      server.listen(port, "127.0.0.1")
+      await once(server, "listening")
+      return Object(server.address()).port
+    },
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())

@@ -200,7 +200,6 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
       const session = await createSession({ client })
       for (const [index, task, text] of [[0, taskID, message] as const, [1, OTHER, `Task: ${OTHER}\n`] as const]) {
         const answered = say(text, session)
-        answered.catch(() => {})
         await eventually(`the task ${task}`, () => shown().extensions.task?.id === task || undefined)
         thought[index].resolve()
         await answered

@@ -20,7 +20,7 @@ import {
 import { passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
-import { compact, createSession, messagesOf, turnsOf } from "../sessions.ts"
+import { compact, createSession, messagesOf, onEvents, turnsOf } from "../sessions.ts"
 
 /** The project's passes, oldest first. */
 const passRecords = ({ directory }: TestProject): PassRecord[] => {
@@ -339,21 +339,16 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       return
     }
     const asked: string[] = []
-    const events = await task.client.event.subscribe()
-    const answering = (async () => {
-      for await (const event of events.stream) {
-        const { type, properties } = event as { type: string; properties: { id?: string; sessionID?: string } }
-        if (type !== "permission.asked" || !properties.id || !properties.sessionID) continue
-        asked.push(properties.id)
-        await task.client.postSessionIdPermissionsPermissionId({
-          path: { id: properties.sessionID, permissionID: properties.id },
-          body: { response: asked.length === 1 ? "once" : "reject" },
-        })
-        if (asked.length === 2) return
-      }
-    })()
+    await onEvents(task, async (type, { id, sessionID }) => {
+      if (type !== "permission.asked") return
+      asked.push(String(id))
+      await task.client.postSessionIdPermissionsPermissionId({
+        path: { id: String(sessionID), permissionID: String(id) },
+        body: { response: asked.length === 1 ? "once" : "reject" },
+      })
+    })
     await task.say("Go.")
-    await answering
+    expect(asked).toHaveLength(2)
     const [released, refused] = await task.answers()
     expect(released).toContain("decision: approved")
     expect(refused).toContain("the user has not approved the result of audit")

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import { lockLedger, unlockLedger } from "../../support/faults/fault-claim-table.ts"
 import {
@@ -171,10 +172,13 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
   test(promised("claim.B1", "kill -9 frees the claim, and so does the end of a run"), async () => {
     const task = await openTaskProject(binary, obedient)
     const isClaimed = async () => (await task.ledger.prog("claims")).includes("session") || undefined
-    const onStart = (pid: number) =>
-      void eventually("the claim", isClaimed, ...LEDGER_WAIT_MS).then(() => process.kill(pid, "SIGKILL"))
-    const killed = await task.run(`${task.message}\nRUN: sleep 600`, { onStart })
-    expect(killed.signal).toBe("SIGKILL")
+    let end = (): void => {}
+    const onStart = (pid: number) => {
+      end = () => signalIfThere(pid, "SIGKILL")
+    }
+    const running = task.run(`${task.message}\nRUN: sleep 600`, { onStart })
+    await eventually("the claim", isClaimed, ...LEDGER_WAIT_MS).finally(() => end())
+    expect((await running).signal).toBe("SIGKILL")
     const dead = newestSessionID(task)
     expect(await task.ledger.prog("claims")).toBe("No claims")
     await runWell(task, `${task.message}\nRUN: prog show ${task.taskID}`)

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { isAlive } from "../../../.opencode/baton/host/process.ts"
+import { isAlive, signalIfThere } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import {
   bash,
@@ -122,7 +122,9 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
 type Begin = (task: TaskProject) => Promise<number>
 
 const inRun: Begin = (task) =>
-  new Promise((resolve) => void task.run(`${task.message}\nWORK HANG`, { onStart: resolve }))
+  new Promise((resolve, reject) => {
+    task.run(`${task.message}\nWORK HANG`, { onStart: resolve }).catch(reject)
+  })
 
 const inServe: Begin = async ({ binary, project, message }) => {
   const { client, pid } = await startServer(binary, project)
@@ -152,8 +154,8 @@ describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
     const pid = await begin(task)
     const isHanging = () => lastTurn(task).split("[tool]").length === 3 && stateFiles(task).length === 1
     const hangs = () => (isHanging() && hasStored(task, "ls /no/such/folder")) || undefined
-    await eventually("the command that hangs, and what is known", hangs)
-    process.kill(pid, "SIGKILL")
+    const end = () => signalIfThere(pid, "SIGKILL")
+    await eventually("the command that hangs, and what is known", hangs).finally(end)
     await eventually("its end", () => (isAlive(pid) ? undefined : true))
     await runWell(task, task.message)
     const turn = lastTurn(task)

@@ -12,6 +12,7 @@ import {
   type SharedTask,
   testsOnce,
 } from "../../support/index.ts"
+import { onEvents } from "../sessions.ts"
 
 const MAIN = ".opencode/baton/ledger/embedded/main.ts"
 const STATE = ".opencode/state/outbox/1.json"
@@ -65,17 +66,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     promised(["guard.A1", "guard.A2"], "a person who once says always for edits has not said it for Baton's files"),
     async () => {
       const task = await open(binary, { "*": "allow", edit: { "*": "ask" } })
-      const { stream } = await task.client.event.subscribe()
       const asked: string[] = []
-      void (async () => {
-        for await (const event of stream) {
-          const { type, properties } = event as { type: string; properties: Record<string, unknown> }
-          if (type !== "permission.asked") continue
-          asked.push(JSON.stringify(properties.patterns))
-          const path = { id: String(properties.sessionID), permissionID: String(properties.id) }
-          await task.client.postSessionIdPermissionsPermissionId({ path, body: { response: "always" } })
-        }
-      })()
+      await onEvents(task, async (type, { id, patterns, sessionID }) => {
+        if (type !== "permission.asked") return
+        asked.push(JSON.stringify(patterns))
+        const path = { id: String(sessionID), permissionID: String(id) }
+        await task.client.postSessionIdPermissionsPermissionId({ path, body: { response: "always" } })
+      })
       expect(await write(task, "src/own.ts")).toBe(true)
       for (const path of [MAIN, ".opencode/opencode.json", "prompts/worker.md"])
         expect({ path, isWritten: await write(task, path) }).toEqual({ path, isWritten: false })

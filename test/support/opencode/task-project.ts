@@ -157,11 +157,16 @@ export const openSharedTask = async (
     ...task,
     project,
     client,
-    say: async (text, session) => {
-      const id = session ?? (await createSession({ client }))
-      sessions.add(id)
-      await speak({ client }, id, text)
-      return id
+    say: (text, session) => {
+      const answered = (async () => {
+        const id = session ?? (await createSession({ client }))
+        sessions.add(id)
+        await speak({ client }, id, text)
+        return id
+      })()
+      // A test may wait for something else first.
+      answered.catch(() => {})
+      return answered
     },
     restart,
     records: (count, id = task.taskID) => {
