@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, onTestFinished, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
@@ -14,10 +14,10 @@ import {
   newestWords,
   type OpenCodeBinary,
   type SharedTask,
-  startServer,
   testsOnce,
 } from "../../support/index.ts"
 import { passOver, returns, START } from "../../support/model/pass-over-script.ts"
+import { openServer } from "../../support/opencode/model-project.ts"
 import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
 import { compact, createSession, messagesOf, onEvents, turnsOf } from "../sessions.ts"
@@ -249,9 +249,9 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
         ],
         agents: { "STOOD-STILL": still.steps, "TAKEN-OVER": taken.steps, "CUT-OFF": cut.steps },
       })
-      const { client, pid, stop } = await startServer(binary, task.project)
-      onTestFinished(stop)
-      // The project is closed before `onTestFinished`, and its model waits for its requests.
+      await using server = await openServer(task)
+      const { client, pid } = server
+      // The server ends before the project is closed, and waits for its requests.
       using _gates = {
         [Symbol.dispose]: () => {
           for (const { gate } of [still, taken, cut]) gate.open()
@@ -307,7 +307,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       await cut.gate.reached
       process.kill(pid, "SIGKILL")
       // Its end, since passes of a living process are left alone.
-      await stop()
+      await server.stop()
       cut.gate.open()
       await task.restart()
       await task.say("What happened?", second)

@@ -6,7 +6,7 @@ import { createProcessRunner } from "../../../.opencode/baton/host/process.ts"
 import type { StateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { Sandbox } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
 import { snapshotTree } from "../files/folder-tree.ts"
-import { temporaryFolder } from "../files/with-test.ts"
+import { endWithTest, temporaryFolder } from "../files/with-test.ts"
 import { createRecordedLog } from "../recorded-log.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 import { idOf, openSandboxes, type TestSandboxes } from "./pass-sandboxes.ts"
@@ -118,7 +118,8 @@ export const passPlace = (root: string, name: string, ...path: string[]): string
 export const spawnPass = ({ path }: OpenCodeBinary, root: string, id: string, edits: Record<string, string | null>) => {
   const script = join(REPOSITORY, "test", "fixtures", "pass-files.ts")
   const argv = ["--no-env-file", "--config=/dev/null", "run", script, root, id, JSON.stringify(edits)]
-  return spawn(path, argv, { env: { ...process.env, BUN_BE_BUN: "1" }, stdio: ["ignore", "pipe", "inherit"] })
+  const env = { ...process.env, BUN_BE_BUN: "1" }
+  return endWithTest(spawn(path, argv, { env, stdio: ["ignore", "pipe", "inherit"] }))
 }
 
 /** The result of a call that must succeed. */
