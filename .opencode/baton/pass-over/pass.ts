@@ -177,8 +177,8 @@ export const createPassRunner = (deps: PassOverDeps) => {
     activePasses.add(pass)
     deps.startChild(pass)
     pass.finished = pass.finished.then(async (record) => {
-      activePasses.remove(pass)
       await deps.onEnd(record, pass)
+      activePasses.remove(pass)
       return record
     })
   }

@@ -159,6 +159,24 @@ describe("a result that the user has not released", () => {
   })
 })
 
+test(promised("pass-over.A4", "a result that is being told at OpenCode's exit is noted as told"), async () => {
+  const [reached, told] = [createDeferred<void>(), createDeferred<undefined>()]
+  const passes = openFeaturePasses({
+    coder: writing({}),
+    faults: (call) => {
+      if (call !== "promptAsync") return undefined
+      reached.resolve()
+      return told.promise
+    },
+  })
+  await passes.pass({ async: true })
+  await reached.promise
+  const stopped = passes.feature.stop()
+  told.resolve(undefined)
+  await stopped
+  expect(passes.recordOf(passes.id()).announced_at).not.toBeNull()
+})
+
 describe("a result that is not waited for, and whose files are decided on", () => {
   /** OpenCode does not tell that the root session is idle. */
   const isNeverIdle: Faults = (call) => (call === "status" ? "InjectedFault" : undefined)

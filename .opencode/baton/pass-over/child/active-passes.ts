@@ -80,7 +80,7 @@ export const createActivePasses = () => {
   }
 
   return {
-    /** A pass begins; it stays until its result is stored. */
+    /** A pass begins; it stays until its end is noted everywhere. */
     add: (pass: ActivePass): void => void running.add(pass),
     remove: (pass: ActivePass): void => void running.delete(pass),
     running: (): ActivePass[] => [...running],
