@@ -43,13 +43,11 @@ const killWriters = async ({ project }: Scene): Promise<void> => {
 const readAllTheTime = (scene: Scene): void => {
   const { directory } = scene.project
   const timer = setInterval(() => {
-    for (const name of liveFiles(directory)) {
-      try {
-        JSON.parse(readFileSync(join(liveFolder(directory), name), "utf8"))
-      } catch (error) {
-        // A writer that ends with its project may remove its file.
-        if (error instanceof SyntaxError) scene.complain(`a reader saw half of ${name}: ${error.message}`)
-      }
+    try {
+      for (const name of liveFiles(directory)) JSON.parse(readFileSync(join(liveFolder(directory), name), "utf8"))
+    } catch (error) {
+      // A writer that ends with its project may remove its file, and another fault the folder.
+      if (error instanceof SyntaxError) scene.complain(`a reader saw half of a statefile: ${error.message}`)
     }
   }, READ_EVERY_MS)
   scene.onEnd(() => clearInterval(timer))

@@ -111,7 +111,8 @@ export const openStage = async (plan: StormPlan) => {
       return () => send("SIGCONT")
     },
     complain: (what) => complaints.push(what),
-    follow: (work) => followed.push(work),
+    // It may fail long before it is waited for.
+    follow: (work) => followed.push(work.catch(() => undefined)),
     onEnd: (stop) => stops.push(stop),
   }
 
@@ -201,7 +202,7 @@ export const openStage = async (plan: StormPlan) => {
     },
     /** Lifts all faults and waits until no process runs. @returns processes that do not end */
     liftAll: async () => {
-      await Promise.allSettled(followed)
+      await Promise.all(followed)
       for (const stop of stops) stop()
       for (const fault of faults.toReversed()) await lift(fault)
       return awaitNoProcesses(project)
