@@ -156,7 +156,7 @@ describe("a pattern", () => {
   const search = async (pattern: string) => {
     const { ask } = setUp({ messages: [userSays(LINE, "msg_0")], patience: 1 })
     let turns = 0
-    const timer = setInterval(() => turns++, 20)
+    const timer = setInterval(() => turns++, 1)
     const { output } = await ask({ search: pattern })
     clearInterval(timer)
     return { output, turns }
