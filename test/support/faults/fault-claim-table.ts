@@ -27,14 +27,14 @@ const database = new Database(process.env.DATABASE)
 database.run("PRAGMA busy_timeout = 5000")
 database.run("BEGIN IMMEDIATE")
 console.log("locked")
-setInterval(() => {}, 60_000)`
+process.stdin.on("end", () => process.exit()).resume()`
 
 const lockers = new Map<string, ChildProcess>()
 
-/** Keeps the ledger from being written, but not from being read. */
+/** Keeps the ledger from being written, but not from being read; until it is unlocked, or this process ends. */
 export const lockLedger = async ({ project }: TaskProject): Promise<void> => {
   const env = { PATH: "/usr/bin:/bin", BUN_BE_BUN: "1", DATABASE: databaseOf(project.home) }
-  const locker = spawn(NEWEST.path, ["-e", LOCK], { env, stdio: ["ignore", "pipe", "inherit"] })
+  const locker = spawn(NEWEST.path, ["-e", LOCK], { env, stdio: ["pipe", "pipe", "inherit"] })
   lockers.set(project.home, locker)
   await once(locker.stdout, "data")
 }
