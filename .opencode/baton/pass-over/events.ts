@@ -6,7 +6,7 @@ import type { StoredMessage } from "../host/sessions.ts"
 import { pathsToWrite } from "../task/activity.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { RETURN_TOOL } from "./agents.ts"
-import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./child/active-passes.ts"
+import { type ActivePass, type ActivePasses, hasReturned } from "./child/active-passes.ts"
 import { isToolAllowed, type Limits, refusedTools } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
@@ -149,7 +149,7 @@ type SessionHooksDeps = {
   readonly hasUser: boolean
   /** Settles when passes of earlier processes have been recovered. Never rejects. */
   readonly recovered: Promise<void>
-  readonly store: Pick<PassStore, "idsOfSession">
+  readonly store: Pick<PassStore, "idsOfSession" | "idsUnfinished">
   readonly log: Log
 }
 
@@ -159,7 +159,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
   const cancelBelow = (sessionID: string): void => {
     for (const pass of activePasses.below(sessionID)) {
       log.info("a pass is cancelled: an originator above it was aborted", { sessionID, pass: pass.id })
-      cancelPass(pass, "cancelled")
+      activePasses.cancel(pass, "cancelled")
     }
   }
 
@@ -180,6 +180,8 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         if (!hasUser) return
         // Recovery may find earlier results only after the first turn has ended.
         await deps.recovered
+        // The instance before this one may have stored its results after that.
+        if (store.idsUnfinished().length > 0) announcer.queue(signal.sessionID)
         return announcer.idle(signal.sessionID)
       case "asked":
         permissions.asked(signal)

@@ -13,7 +13,7 @@ import { createRequests } from "../host/requests.ts"
 import { loadZod } from "../host/schema.ts"
 import { createSessions, findAgentAndModel } from "../host/sessions.ts"
 import { detectUi } from "../host/tui.ts"
-import { cancelPass, createActivePasses } from "./child/active-passes.ts"
+import { createActivePasses } from "./child/active-passes.ts"
 import { type CollectedContext, collectContext, describeTask } from "./child/context.ts"
 import { createChildWork } from "./child/work.ts"
 import type { PassOverArguments } from "./contract.ts"
@@ -142,7 +142,7 @@ export const createPassOverFeature = (
         async () =>
           record &&
           !pass.isAwaited &&
-          pass.cancelReason !== "exit" &&
+          !activePasses.isEnding() &&
           needsAnnouncement(record) &&
           announcer.notify(record.request.originating_session_id),
         async () => pass.boundary?.remove(),
@@ -208,14 +208,7 @@ export const createPassOverFeature = (
       log,
     }),
     ...hooks,
-    stop: async (): Promise<void> => {
-      // Their work so far is kept as the result and announced at the next start.
-      for (const pass of activePasses.running()) {
-        pass.isAwaited = false
-        cancelPass(pass, "exit")
-      }
-      // The core waits as long as OpenCode's exit allows, and keeps some of it for the outbox.
-      await Promise.all(activePasses.running().map(({ finished }) => finished))
-    },
+    // The core waits as long as OpenCode's exit allows, and keeps some of it for the outbox.
+    stop: activePasses.end,
   }
 }

@@ -1,7 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
 import { describeError, errorCode, type Log } from "../host/log.ts"
-import { type ActivePass, type ActivePasses, cancelPass } from "./child/active-passes.ts"
+import type { ActivePass, ActivePasses } from "./child/active-passes.ts"
 import { isReader } from "./child/permissions.ts"
 import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
@@ -30,7 +30,7 @@ export type PassOverDeps = {
   readonly toSandboxPaths: (root: string, originatingSessionID: string) => Promise<SandboxPaths>
   readonly createBoundary: (sandbox: string) => Promise<Boundary | Refusal>
   readonly owners: Pick<PassOwners, "claim" | "release">
-  readonly activePasses: Pick<ActivePasses, "add" | "remove">
+  readonly activePasses: Pick<ActivePasses, "add" | "remove" | "cancel" | "isEnding">
   /** Starts the child and sets `finished`. */
   readonly startChild: (pass: ActivePass) => void
   /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
@@ -67,8 +67,11 @@ const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: strin
 const renderLost = ({ id, childSessionID, returnError }: ActivePass): string =>
   `${renderError(returnError ?? lostError(id))}\nChild session: ${childSessionID ?? "none was created"}`
 
-/** The result is for the next start: no session can take it now. */
-const renderExit = ({ id }: ActivePass): string => `${id}: OpenCode ends. What was done is kept as its result.`
+type CallContext = Pick<ToolContext, "abort" | "ask">
+
+/** OpenCode ends: no session can take the result. */
+const renderUntold = ({ id }: ActivePass): string =>
+  `OpenCode ends before ${id} could be answered. pass_over_status shows what was done, and a later turn is told.`
 
 const boundaryError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E030", { message: 'The policy has "sandbox": "os", which cannot be had here', cause, nextStep })
@@ -159,7 +162,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
       attemptMs,
       stopping: new AbortController(),
       cancelReason: undefined,
-      abortJudged: undefined,
+      isExit: undefined,
       childSessionID: null,
       returned: undefined,
       returnError: undefined,
@@ -223,20 +226,26 @@ export const createPassRunner = (deps: PassOverDeps) => {
     return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
   }
 
-  const judgeAbort = async (pass: ActivePass): Promise<void> => {
-    if (pass.cancelReason === undefined) await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS))
-    cancelPass(pass, "cancelled")
+  const judgeAbort = async (pass: ActivePass): Promise<boolean> => {
+    if (!activePasses.isEnding()) await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS))
+    activePasses.cancel(pass, "cancelled")
+    return activePasses.isEnding()
+  }
+
+  /** Tells whether the originator was aborted by OpenCode's exit. */
+  const isExit = (pass: ActivePass): Promise<boolean> => {
+    pass.isExit ??= judgeAbort(pass)
+    return pass.isExit
   }
 
   /**
-   * Ends a pass whose originator was aborted. The user's abort drops its changes, also those of a result that comes in the same moment;
-   * what was done until OpenCode's exit is a late result.
+   * Ends a pass whose originator was aborted. The user's abort drops its changes, also those of a result that comes in the same
+   * moment; what was done until OpenCode's exit is its result.
    */
   const cancel = async (pass: ActivePass): Promise<string> => {
-    pass.abortJudged = judgeAbort(pass)
+    const judged = isExit(pass)
     pass.stopping.abort()
-    await pass.abortJudged
-    if (pass.cancelReason === "exit") return renderExit(pass)
+    if (await judged) return renderUntold(pass)
     const cancelled = await passes.transition(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
@@ -272,24 +281,32 @@ export const createPassRunner = (deps: PassOverDeps) => {
     return pass
   }
 
-  return async (call: PassCall, { abort, ask }: Pick<ToolContext, "abort" | "ask">): Promise<string> => {
-    const pass = await make(call, ask)
-    if (typeof pass === "string") return pass
-    const { policy, request } = pass.prepared
-    if (isDetached(request) && deps.canDetach(call.sessionID)) {
-      await detach(pass)
-      return renderDetached(pass, "is at work.")
-    }
+  const finish = async (pass: ActivePass, { abort, ask }: CallContext): Promise<string> => {
     // An attempt that is ended at its time-out needs no second clock.
-    const waited = await waitFor(pass, pass.attemptMs === undefined ? policy.values.timeout_ms : undefined, abort)
-    if (pass.cancelReason === "exit") return renderExit(pass)
+    const timeoutMs = pass.attemptMs === undefined ? pass.prepared.policy.values.timeout_ms : undefined
+    const waited = await waitFor(pass, timeoutMs, abort)
     switch (waited.kind) {
       case "finished":
-        return waited.record ? answer(waited.record, ask) : renderLost(pass)
+        if (!waited.record) return renderLost(pass)
+        return activePasses.isEnding() ? renderUntold(pass) : answer(waited.record, ask)
       case "timeout":
         return timeOut(pass, ask)
       case "stopped":
         return cancel(pass)
     }
+  }
+
+  return async (call: PassCall, context: CallContext): Promise<string> => {
+    const pass = await make(call, context.ask)
+    if (typeof pass === "string") return pass
+    if (isDetached(pass.prepared.request) && deps.canDetach(call.sessionID)) {
+      await detach(pass)
+      return renderDetached(pass, "is at work.")
+    }
+    const text = await finish(pass, context)
+    if (!(context.abort.aborted ? await isExit(pass) : activePasses.isEnding())) return text
+    // Nothing waits for the answer any more: the next start tells the result.
+    await passes.transition(pass.id, { type: "untold" })
+    return text
   }
 }

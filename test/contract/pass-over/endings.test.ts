@@ -27,49 +27,6 @@ test.each([
   },
 )
 
-// 1.18.33 disposes plugins before it aborts their tools, 1.2.15 after that.
-test.each([["before"], ["after"]])(
-  promised(["pass-over.A4", "pass-over.B3"], "a pass that OpenCode's exit ends is kept, told of %s the abort"),
-  async (order) => {
-    const passes = openFeaturePasses({
-      coder: async (turn) => {
-        await turn.write("half.txt", "half\n")
-        await speakOn(turn)
-      },
-    })
-    const aborting = new AbortController()
-    const passing = passes.pass({}, fakeToolContext(passes.opencode.rootID, aborting.signal))
-    const id = await passes.reaches("waiting_for_return")
-    await expect.poll(() => existsSync(passes.copy("half.txt"))).toBe(true)
-    if (order === "after") aborting.abort()
-    const stopped = passes.feature.stop()
-    aborting.abort()
-    await Promise.all([stopped, passing])
-    expect(passes.recordOf(id)).toMatchObject({
-      state: { state: "returned", is_late: true, undecided: ["half.txt"] },
-      announced_at: null,
-    })
-    expect(existsSync(join(passes.root, "half.txt"))).toBe(false)
-    expect(passes.told()).not.toContain(id)
-    const restarted = passes.start()
-    await restarted.receive({ type: "session.idle", properties: { sessionID: passes.opencode.rootID } })
-    await expect.poll(() => passes.told()).toContain(`[result of ${id}]`)
-  },
-)
-
-test(promised("pass-over.D2", "what the user aborts is dropped, and told to no later session"), async () => {
-  const passes = openFeaturePasses({
-    coder: async (turn) => turn.write("half.txt", "half\n").then(() => speakOn(turn)),
-  })
-  const aborting = new AbortController()
-  const passing = passes.pass({}, fakeToolContext(passes.opencode.rootID, aborting.signal))
-  const id = await passes.reaches("waiting_for_return")
-  aborting.abort()
-  expect(await passing).toContain(`${id} was cancelled`)
-  await passes.feature.stop()
-  expect(passes.recordOf(id).state).toEqual({ state: "cancelled" })
-})
-
 test(promised("pass-over.D2", "a subagent whose session is deleted works in its sandbox until then"), async () => {
   const passes = openFeaturePasses({
     coder: async (turn) => {
@@ -157,24 +114,6 @@ describe("a result that the user has not released", () => {
     user.says = "yes"
     expect(await status(context())).toContain(SECRET)
   })
-})
-
-test(promised("pass-over.A4", "a result that is being told at OpenCode's exit is noted as told"), async () => {
-  const [reached, told] = [createDeferred<void>(), createDeferred<undefined>()]
-  const passes = openFeaturePasses({
-    coder: writing({}),
-    faults: (call) => {
-      if (call !== "promptAsync") return undefined
-      reached.resolve()
-      return told.promise
-    },
-  })
-  await passes.pass({ async: true })
-  await reached.promise
-  const stopped = passes.feature.stop()
-  told.resolve(undefined)
-  await stopped
-  expect(passes.recordOf(passes.id()).announced_at).not.toBeNull()
 })
 
 describe("a result that is not waited for, and whose files are decided on", () => {

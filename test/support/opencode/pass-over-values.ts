@@ -140,7 +140,7 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   stopping: new AbortController(),
   setUpError: undefined,
   cancelReason: undefined,
-  abortJudged: undefined,
+  isExit: undefined,
   childSessionID: null,
   returned: undefined,
   returnError: undefined,

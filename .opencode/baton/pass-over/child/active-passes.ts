@@ -28,8 +28,8 @@ export type ActivePass = {
   readonly stopping: AbortController
   setUpError: PassOverError | undefined
   cancelReason: CancelReason | undefined
-  /** Settles when an abort of the originator is known to be the user's, or OpenCode's exit. */
-  abortJudged: Promise<void> | undefined
+  /** Tells OpenCode's exit from an abort by the user, once the originator was aborted. */
+  isExit: Promise<boolean> | undefined
   /** The session of the newest attempt. */
   childSessionID: string | null
   returned: ReturnArguments | undefined
@@ -53,11 +53,6 @@ export type ActivePass = {
 export const hasReturned = ({ returned, returnError }: Pick<ActivePass, "returned" | "returnError">): boolean =>
   returned !== undefined || returnError !== undefined
 
-export const cancelPass = (pass: ActivePass, reason: CancelReason): void => {
-  pass.cancelReason ??= reason
-  pass.stopping.abort()
-}
-
 /** Far more than work below passes at a time; a session that uses a tool is not dropped. */
 const MAX_SESSIONS = 10_000
 
@@ -68,6 +63,7 @@ export const createActivePasses = () => {
   const parents = createLruMap<string>({ limit: MAX_SESSIONS })
   const running = new Set<ActivePass>()
   const bySession = new Map<string, ActivePass>()
+  let isEnding = false
 
   const covering = (sessionID: string): ActivePass | undefined => {
     const seen = new Set<string>()
@@ -84,6 +80,21 @@ export const createActivePasses = () => {
     add: (pass: ActivePass): void => void running.add(pass),
     remove: (pass: ActivePass): void => void running.delete(pass),
     running: (): ActivePass[] => [...running],
+    /** At OpenCode's exit nothing is cancelled: the work so far is the result. */
+    cancel: (pass: ActivePass, reason: CancelReason): void => {
+      if (!isEnding) pass.cancelReason ??= reason
+      pass.stopping.abort()
+    },
+    isEnding: (): boolean => isEnding,
+    /** OpenCode ends. Resolves when the results are stored. */
+    end: async (): Promise<void> => {
+      isEnding = true
+      for (const pass of running) {
+        pass.isAwaited = false
+        pass.stopping.abort()
+      }
+      await Promise.all([...running].map(({ finished }) => finished))
+    },
     sessionCreated: (sessionID: string, parentID: string | undefined): void => {
       if (parentID !== undefined) parents.set(sessionID, parentID)
     },

@@ -19,7 +19,7 @@ import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
-import { type ActivePass, type ActivePasses, cancelPass, hasReturned } from "./active-passes.ts"
+import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
 import { type ChildEnd, runChild, runWithRetry } from "./session.ts"
@@ -163,7 +163,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     const found = { request, attempts, end, messages, changes, sandbox: sandbox?.root }
     const output = buildWorkOutput({ ...pass, ...found, completedAt: now().toISOString() })
     const paths = changedPaths(output)
-    await pass.abortJudged
+    await pass.isExit
     if (pass.cancelReason === "cancelled") {
       // Refused when the canceller has recorded it already.
       await passes.transition(pass.id, { type: "cancelled" })
@@ -187,7 +187,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
 
   const work = async (pass: ActivePass): Promise<PassRecord | undefined> => {
     const { policy } = pass.prepared
-    const stopTimer = deps.startTimer(policy.values.max_time_ms, () => cancelPass(pass, "max_time"))
+    const stopTimer = deps.startTimer(policy.values.max_time_ms, () => activePasses.cancel(pass, "max_time"))
     watchFiles(pass)
     try {
       const { outcome, attempts } = await runWithRetry({

@@ -171,8 +171,8 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
 /** Number of a child's newest messages that its result is made from. */
 export const CHILD_MESSAGES = 200
 
-/** The reason why this program stopped the child. `exit`: OpenCode ends. */
-export type CancelReason = "max_time" | "cancelled" | "exit"
+/** The reason why this program stopped the child. */
+export type CancelReason = "max_time" | "cancelled"
 
 /** `returned`: with paths of the worktree. */
 export type Collected = Pick<

@@ -95,6 +95,8 @@ export type PassEvent =
   /** The originator stops waiting. */
   | { readonly type: "timed_out" }
   | { readonly type: "cancelled" }
+  /** There is a result, and OpenCode ends before the originator is told. */
+  | { readonly type: "untold" }
   /** Files of a result are found that could not be stored when it came. */
   | { readonly type: "collected"; readonly paths: readonly string[] }
   /** @param paths the files; all undecided ones when absent. @param by the decider */
@@ -143,6 +145,7 @@ const collect = (result: Result, event: Extract<PassEvent, { type: "collected" }
 
 /** Applies an event to a pass's state; refused (E024) when the state does not allow it. Pure. */
 export const nextState = (state: PassState, event: PassEvent): Step => {
+  if (event.type === "untold" && "is_late" in state) return move({ ...state, is_late: true })
   if (state.state === "returned") {
     if (event.type === "collected") return collect(state, event)
     if (event.type !== "applied" && event.type !== "rejected") return refuse(state, event, "It has its result already")
@@ -171,6 +174,7 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
     case "collected":
     case "applied":
     case "rejected":
+    case "untold":
       return refuse(state, event, "There is no result yet")
   }
 }
