@@ -4,6 +4,7 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
+import { describeError } from "../host/log.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
 
@@ -90,7 +91,11 @@ export const createHandoffHooks = (core: Core): Hooks => {
       setup = createHandoffSetup({
         projectRoot,
         log,
-        notices: (notice) => void core.services().then(({ notices }) => notices(notice)),
+        notices: (notice) =>
+          void core.services().then(
+            ({ notices }) => notices(notice),
+            (error: unknown) => log.warn("a notice is not shown", { title: notice.title, error: describeError(error) }),
+          ),
       })
       setup.registerCommand(config)
       isAuto = (await import("../host/settings.ts")).mayHaveSetting(projectRoot, "autoHandoff")
