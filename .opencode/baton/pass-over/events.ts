@@ -156,6 +156,10 @@ type SessionHooksDeps = {
 /** Creates the feature's part of OpenCode's hooks, for sessions that pass work on and those that do the work. */
 export const createSessionHooks = (deps: SessionHooksDeps) => {
   const { activePasses, announcer, permissions, hasUser, store, log } = deps
+  const hasUnfinished = (sessionID: string): boolean => {
+    const unfinished = new Set(store.idsUnfinished())
+    return store.idsOfSession(sessionID).some((id) => unfinished.has(id))
+  }
   const cancelBelow = (sessionID: string): void => {
     for (const pass of activePasses.below(sessionID)) {
       log.info("a pass is cancelled: an originator above it was aborted", { sessionID, pass: pass.id })
@@ -181,7 +185,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         // Recovery may find earlier results only after the first turn has ended.
         await deps.recovered
         // The instance before this one may have stored its results after that.
-        if (store.idsUnfinished().length > 0) announcer.queue(signal.sessionID)
+        if (hasUnfinished(signal.sessionID)) announcer.queue(signal.sessionID)
         return announcer.idle(signal.sessionID)
       case "asked":
         permissions.asked(signal)

@@ -281,6 +281,12 @@ export const createPassRunner = (deps: PassOverDeps) => {
     return pass
   }
 
+  /** 1.2.15 leaves the question to the user open when it aborts the tool that asks. */
+  const answerUnlessAborted = async (record: PassRecord, { abort, ask }: CallContext): Promise<string> => {
+    const answered = await firstOf([answer(record, ask).then((text) => ({ kind: "answered" as const, text }))], abort)
+    return answered.kind === "answered" ? answered.text : renderUnapproved(record)
+  }
+
   const finish = async (pass: ActivePass, { abort, ask }: CallContext): Promise<string> => {
     // An attempt that is ended at its time-out needs no second clock.
     const timeoutMs = pass.attemptMs === undefined ? pass.prepared.policy.values.timeout_ms : undefined
@@ -288,7 +294,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
     switch (waited.kind) {
       case "finished":
         if (!waited.record) return renderLost(pass)
-        return activePasses.isEnding() ? renderUntold(pass) : answer(waited.record, ask)
+        return activePasses.isEnding() ? renderUntold(pass) : answerUnlessAborted(waited.record, { abort, ask })
       case "timeout":
         return timeOut(pass, ask)
       case "stopped":

@@ -95,26 +95,33 @@ test.each([[{ async: true }], [{}]])(
   },
 )
 
-test(promised("pass-over.A4", "a result whose user is being asked at the exit is told by the next start"), async () => {
-  const passes = openFeaturePasses({
-    defaults: { auto_return: false },
-    coder: writing({ "half.txt": "half\n" }, DONE),
-  })
-  const aborting = new AbortController()
-  const asked = createDeferred<void>()
-  const ask = (): Promise<void> => {
-    asked.resolve()
-    return new Promise((_resolve, reject) =>
-      aborting.signal.addEventListener("abort", () => reject(new Error("rejected")), { once: true }),
-    )
-  }
-  const passing = passes.pass({}, { ...fakeToolContext(passes.opencode.rootID, aborting.signal), ask })
-  await asked.promise
-  aborting.abort()
-  await Promise.all([passes.feature.stop(), passing])
-  expect(passes.recordOf(passes.id())).toMatchObject({ state: KEPT, announced_at: null })
-  await toldAtNextStart(passes, passes.id())
-})
+// 1.2.15 leaves the question open.
+test.each([
+  ["rejects", true],
+  ["leaves open", false],
+])(
+  promised("pass-over.A4", "a result is told by the next start when the exit %s its user's question"),
+  async (_how, rejects) => {
+    const passes = openFeaturePasses({
+      defaults: { auto_return: false },
+      coder: writing({ "half.txt": "half\n" }, DONE),
+    })
+    const aborting = new AbortController()
+    const asked = createDeferred<void>()
+    const ask = (): Promise<void> => {
+      asked.resolve()
+      return new Promise((_resolve, reject) =>
+        aborting.signal.addEventListener("abort", () => rejects && reject(new Error("rejected")), { once: true }),
+      )
+    }
+    const passing = passes.pass({}, { ...fakeToolContext(passes.opencode.rootID, aborting.signal), ask })
+    await asked.promise
+    aborting.abort()
+    await Promise.all([passes.feature.stop(), passing])
+    expect(passes.recordOf(passes.id())).toMatchObject({ state: KEPT, announced_at: null })
+    await toldAtNextStart(passes, passes.id())
+  },
+)
 
 test(promised("pass-over.A4", "a result that is being told at OpenCode's exit is noted as told"), async () => {
   const [reached, told] = [createDeferred<void>(), createDeferred<undefined>()]
@@ -133,3 +140,55 @@ test(promised("pass-over.A4", "a result that is being told at OpenCode's exit is
   await stopped
   expect(passes.recordOf(passes.id()).announced_at).not.toBeNull()
 })
+
+test.each([{ async: true }, {}])(
+  promised(["pass-over.A4", "pass-over.B3"], "a pass that is being set up at the exit begins no work, with %j"),
+  async (args) => {
+    const [reached, over] = [createDeferred<void>(), createDeferred<undefined>()]
+    let isHeld = true
+    const passes = openFeaturePasses({
+      coder: writing({ "made.txt": "made\n" }),
+      faults: (call) => {
+        if (call !== "agents" || !isHeld) return undefined
+        isHeld = false
+        reached.resolve()
+        return over.promise
+      },
+    })
+    const aborting = new AbortController()
+    const passing = passes.pass(args, fakeToolContext(passes.opencode.rootID, aborting.signal))
+    await reached.promise
+    const stopped = passes.feature.stop()
+    over.resolve(undefined)
+    await Promise.all([stopped, passing])
+    await expect.poll(() => passes.recordOf(passes.id()).state).toMatchObject({ state: "returned", undecided: [] })
+    expect(passes.recordOf(passes.id()).child_session_id).toBeNull()
+    expect(existsSync(join(passes.root, "made.txt"))).toBe(false)
+    await toldAtNextStart(passes, passes.id())
+  },
+)
+
+test(
+  promised(["pass-over.A4", "pass-over.D2"], "a pass within a pass is cancelled by the exit, the outer one is kept"),
+  async () => {
+    const inner = createDeferred<void>()
+    const passes = openFeaturePasses({
+      coder: async (turn) => {
+        await turn.write("half.txt", "half\n")
+        await passes.passOn(turn)
+      },
+      second: async (turn) => {
+        inner.resolve()
+        await speakOn(turn)
+      },
+    })
+    const aborting = new AbortController()
+    const passing = passes.pass({}, fakeToolContext(passes.opencode.rootID, aborting.signal))
+    await inner.promise
+    const stopped = passes.feature.stop()
+    aborting.abort()
+    await Promise.all([stopped, passing])
+    const [outer, within] = passes.ids().map((id) => passes.recordOf(id).state)
+    expect([outer, within]).toEqual([expect.objectContaining(KEPT), { state: "cancelled" }])
+  },
+)

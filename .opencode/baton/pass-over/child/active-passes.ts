@@ -65,6 +65,13 @@ export const createActivePasses = () => {
   const bySession = new Map<string, ActivePass>()
   let isEnding = false
 
+  const stopAtExit = (pass: ActivePass): void => {
+    pass.isAwaited = false
+    // The originator is a subagent, which does not go on and could be told nothing.
+    if (pass.prepared.request.metadata.chain_depth > 1) pass.cancelReason ??= "cancelled"
+    pass.stopping.abort()
+  }
+
   const covering = (sessionID: string): ActivePass | undefined => {
     const seen = new Set<string>()
     for (let at: string | undefined = sessionID; at !== undefined && !seen.has(at); at = parents.get(at)) {
@@ -77,7 +84,11 @@ export const createActivePasses = () => {
 
   return {
     /** A pass begins; it stays until its end is noted everywhere. */
-    add: (pass: ActivePass): void => void running.add(pass),
+    add: (pass: ActivePass): void => {
+      running.add(pass)
+      // It was still being set up.
+      if (isEnding) stopAtExit(pass)
+    },
     remove: (pass: ActivePass): void => void running.delete(pass),
     running: (): ActivePass[] => [...running],
     /** At OpenCode's exit nothing is cancelled: the work so far is the result. */
@@ -89,10 +100,7 @@ export const createActivePasses = () => {
     /** OpenCode ends. Resolves when the results are stored. */
     end: async (): Promise<void> => {
       isEnding = true
-      for (const pass of running) {
-        pass.isAwaited = false
-        pass.stopping.abort()
-      }
+      for (const pass of running) stopAtExit(pass)
       await Promise.all([...running].map(({ finished }) => finished))
     },
     sessionCreated: (sessionID: string, parentID: string | undefined): void => {
