@@ -64,6 +64,8 @@ export const createLearningHooks = (core: Core): Hooks => {
     (await mayAgentsHaveLearned(sessionID)) ||
     isNamed()
   const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
+    const { mayTeach } = await import("./cues.ts")
+    if (!textsOf(parts).some(mayTeach)) return false
     // A message that sets a task teaches nothing, and need not wait for the rules.
     if (textsOf(parts).some((text) => text.includes("Task:"))) {
       const { collectUserText, parseTask } = await import("../task/parse.ts")

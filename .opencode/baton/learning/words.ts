@@ -99,9 +99,13 @@ const SUBJECTS = new Map(
     return others.map((other) => [other, first])
   }),
 )
-const COMMON_ROOTS = new Set(COMMON.map((word) => rootOf(stem(word))))
+let commonRoots: ReadonlySet<string> | undefined
 
-export const isCommon = (root: string): boolean => COMMON_ROOTS.has(root)
+export const isCommon = (root: string): boolean => {
+  // Takes 7 ms, which a message that is only examined need not wait for.
+  commonRoots ??= new Set(COMMON.map((word) => rootOf(stem(word))))
+  return commonRoots.has(root)
+}
 
 const COMMON_WEIGHT = 0.25
 

@@ -1,6 +1,10 @@
+import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { mayTeach } from "../../../.opencode/baton/learning/cues.ts"
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
+import { SIGNALS } from "../../../.opencode/baton/learning/signals.ts"
 import { promised } from "../../requirements.ts"
+import { runs } from "../../support/effort.ts"
 import { LEARNING_SETS, readLearningSet, scoreLearningSet } from "../../support/learning-sets.ts"
 
 /** "That's wrong?", "I like it!": common short replies may be in two of the sets. */
@@ -8,7 +12,20 @@ const SHORT_REPLIES = 10
 
 const sentences = (text: string): string[] => detect(text).learnings.map(({ sentence }) => sentence)
 
+const LOOKAHEAD = /\(\?!(?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g
+
+/** A pattern as fast-check makes texts from it: without lookaheads, and with blanks where words begin and end. */
+const asGenerator = ({ source }: RegExp): RegExp =>
+  new RegExp(source.replace(LOOKAHEAD, "").replaceAll("\\b", " ").replaceAll(" ?", " "), "u")
+
 describe("the detector", () => {
+  test(promised("learning.A2", "each sentence that a rule matches has a word for which the rules are loaded"), () => {
+    for (const { pattern } of SIGNALS) {
+      const isNoticed = fc.property(fc.stringMatching(asGenerator(pattern)), mayTeach)
+      fc.assert(isNoticed, { numRuns: runs(300) })
+    }
+  })
+
   test.each([
     ["no, use the logger", "correction"],
     ["That's wrong, the API returns cents.", "correction"],
