@@ -7,6 +7,7 @@ import {
   DEFAULT_ROLE,
   extractBrief,
   type NaturalTask,
+  namesTask,
   newestTask,
   oldestUserText,
   type ParsedTask,
@@ -128,10 +129,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     for (const listener of listeners) listener(binding)
   }
 
-  const keep = async (binding: SessionTask): Promise<void> => {
+  const keep = async (binding: SessionTask, options?: { isDurable: boolean }): Promise<void> => {
     const session = entryOf(binding.sessionID)
     remember(session, binding)
-    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
+    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding, options))
     await session.storing
   }
 
@@ -156,7 +157,9 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     if (before && before.taskID !== taskID)
       log.info("session changed its task", { sessionID, from: before.taskID, to: taskID })
     else log.info("session has a task", { sessionID, taskID, role, origin })
-    await keep(binding)
+    // After a power cut the first task that a message names is found in the history again: the message does not wait for the disk.
+    const isFirst = before === undefined && entryOf(sessionID).hasNoTask !== true
+    await keep(binding, { isDurable: !(isFirst && namesTask(brief, taskID)) })
     return binding
   }
 
