@@ -106,7 +106,6 @@ export const createCompactionHooks = (core: Core): Hooks => {
       else if (unopened.has(sessionID) && (await (await load()).beginTask(sessionID, parts))) taskless.delete(sessionID)
       unopened.delete(sessionID)
       if (!isTaskless(sessionID)) return (await load()).userMessage(message, parts)
-      log.debug("session has no task: nothing to do", { sessionID })
       return undefined
     }),
     "chat.params": hook("chat.params", SHORT_DEADLINE_MS, async (request: ModelRequest) => {
