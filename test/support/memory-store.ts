@@ -3,7 +3,7 @@ export const createMemoryStore = <Value>(values = new Map<string, Value>()) => (
   values,
   keys: async () => [...values.keys()],
   read: async (key: string) => values.get(key),
-  write: async (key: string, value: Value, _options?: { isDurable?: boolean }) => Boolean(values.set(key, value)),
+  write: async (key: string, value: Value) => Boolean(values.set(key, value)),
   remove: async (key: string) => void values.delete(key),
 })
 

@@ -7,7 +7,6 @@ import {
   DEFAULT_ROLE,
   extractBrief,
   type NaturalTask,
-  namesTask,
   newestTask,
   oldestUserText,
   type ParsedTask,
@@ -129,10 +128,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     for (const listener of listeners) listener(binding)
   }
 
-  const keep = async (binding: SessionTask, options?: { isDurable: boolean }): Promise<void> => {
+  const keep = async (binding: SessionTask): Promise<void> => {
     const session = entryOf(binding.sessionID)
     remember(session, binding)
-    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding, options))
+    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
     await session.storing
   }
 
@@ -157,9 +156,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     if (before && before.taskID !== taskID)
       log.info("session changed its task", { sessionID, from: before.taskID, to: taskID })
     else log.info("session has a task", { sessionID, taskID, role, origin })
-    // After a power cut the first task that a message names is found in the history again: the message does not wait for the disk.
-    const isFirst = before === undefined && entryOf(sessionID).hasNoTask !== true
-    await keep(binding, { isDurable: !(isFirst && namesTask(brief, taskID)) })
+    await keep(binding)
     return binding
   }
 

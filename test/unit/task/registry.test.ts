@@ -50,22 +50,6 @@ test(promised("task.B2", "a Task line binds the session at once, without reading
   expect(calls).toEqual([])
 })
 
-test(promised("task.B2", "only a task that the history would not give again waits for the disk"), async () => {
-  const { tasks, store } = setUp()
-  const write = vi.spyOn(store, "write")
-  const isFlushed = () => write.mock.lastCall?.[2]?.isDurable !== false
-  await tasks.userMessage("ses_1", "Task: ts-b54507\nMind the lexer.")
-  expect(isFlushed()).toBe(false)
-  await tasks.userMessage("ses_1", "Task: ts-0000a1")
-  expect(isFlushed()).toBe(true)
-  await tasks.bindTo("ses_2", "ts-b54507", "Mind the lexer.")
-  expect(isFlushed()).toBe(true)
-  await tasks.unbind("ses_1")
-  expect(isFlushed()).toBe(true)
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
-  expect(isFlushed()).toBe(true)
-})
-
 test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
   const { tasks, create } = setUp()
   await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
