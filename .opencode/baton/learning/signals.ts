@@ -39,7 +39,7 @@ const CORRECTIONS = make(
   // instead[,.]? (use|do|try)
   `${CLAUSE}instead[,.]? (?:please )?(?:${CHANGE})\\b`,
   // prefers? … (over|instead|rather)
-  `${CLAUSE}(?:i|we|i'd|we'd|(?:i|we) (?:really|strongly|generally|usually|always|would|much)|please|the team)? ?prefers? ${CHOICE}\\S.* (?:over|instead of|rather than)\\b`,
+  `${CLAUSE}(?:(?:i|we|i'd|we'd|(?:i|we) (?:really|strongly|generally|usually|always|would|much)|please|the team) )?prefers? ${CHOICE}\\S.* (?:over|instead of|rather than)\\b`,
   // actually[,.]? (i want|use|it should)
   `${CLAUSE}actually,? (?:no,? )?(?:i want (?!to (?:know|see|understand|ask|check|read|learn|look|test|try)\\b)|i(?:'d| would) (?:prefer|rather)|we (?:want|need|use)|let'?s (?:not )?(?:${CHANGE}|go with|stick)\\b|it (?:should|must|has to|needs to)|${NOT} |(?:please )?(?:${CHANGE})\\b)`,
   `^we actually (?:use|want|need|prefer)\\b`,
@@ -48,7 +48,7 @@ const CORRECTIONS = make(
   `\\b(?:should|must) (?:be|use|go|return|live|come|have|happen|run|stay) .*(?:, not | and not | instead of | rather than |,? never )`,
   `^(?:please )?(?:rather than|instead of) .+ (?:${DO}) `,
   `^(?:please )?(?:stop|quit) (?:adding|creating|using|writing|changing|putting|making|touching|editing|removing|rewriting|mocking|asking|wrapping|generating|guessing|inventing|committing|reformatting|importing|running|apologi[sz]ing|summari[sz]ing|repeating)\\b`,
-  `\\bi (?:said|told you|asked (?:you|for)|meant (?!to\\b)|wanted (?!to\\b)) ?.*(?:\\bnot\\b|\\bno new\\b|n't\\b|\\bnever\\b|\\binstead\\b|\\bonly\\b)`,
+  `\\bi (?:said\\b|told you|asked (?:you|for)|meant (?!to\\b)|wanted (?!to\\b)) ?.*(?:\\bnot\\b|\\bno new\\b|n't\\b|\\bnever\\b|\\binstead\\b|\\bonly\\b)`,
   `\\bi (?:didn'?t|did not|never|haven'?t) (?:ask|asked|say|said|want|wanted)\\b(?! (?:to |about)).* (?:for|to|that|you)\\b`,
   `\\bi(?:'ve)? already (?:said|told you)\\b (?:that|to|not)\\b`,
   `\\byou (?:should(?:n'?t| not)?|must not|mustn'?t) (?:not )?have \\w+`,
@@ -128,7 +128,7 @@ const PASSING =
 const INSIGHTS = make(
   "insight",
   `^(?:please )?(?:keep in mind|bear in mind|be aware|remember|note),? that ${PASSING}\\S+ \\S+ \\S+`,
-  `^(?:please )?(?:keep in mind|note|fyi|for the record|heads[- ]up|good to know|important|reminder)(?: ?[:,–—-])? ?${PASSING}(?:the|that|our|we|all|this|every|any|it|there|they|only|\`¤+\`|make|ci|these|most|some|no|\\S+s) .*\\b(?:is|are|has|have|needs?|runs?|uses?|must|can'?t|cannot|can|only|don'?t|doesn'?t|expects?|takes?|returns?|lives?|comes?|requires?|still|never|always|won'?t|will|shares?|fails?)\\b`,
+  `^(?:please )?(?:keep in mind|note|fyi|for the record|heads[- ]up|good to know|important|reminder)\\b(?: ?[:,–—-])? ?${PASSING}(?:the|that|our|we|all|this|every|any|it|there|they|only|\`¤+\`|make|ci|these|most|some|no|\\S+s) .*\\b(?:is|are|has|have|needs?|runs?|uses?|must|can'?t|cannot|can|only|don'?t|doesn'?t|expects?|takes?|returns?|lives?|comes?|requires?|still|never|always|won'?t|will|shares?|fails?)\\b`,
   `^the reason (?:(?:why |that )?(?:we|our|the)|is that)\\b.+ (?:is|was|because)\\b \\S`,
   `^(?:it )?turns out,? (?:that )?${PASSING}(?!it was|i was|i had|it had|i forgot|it's (?:a|just)|nothing|we were|to be)(?:\\S+ ){1,6}(?:is|are|has|have|needs?|retries|retry|doesn'?t|don'?t|can'?t|cannot|only|returns?|requires?|sends?|supports?|expects?|uses?|never|always|rejects?|ignores?|limits?|silently)\\b`,
   `\\b(?:is|are) (?:auto-?generated|generated|vendored|read-?only|deprecated|frozen|legacy|code-?generated)\\b.*\\b(?:so |never|${NOT}|only|by)\\b`,
