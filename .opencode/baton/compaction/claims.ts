@@ -66,7 +66,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
   const entries = new Map<string, Entry>()
   let timer: NodeJS.Timeout | undefined
 
-  /** Goes on after what is under way for the session. */
+  /** Queues a step behind the session's running one. */
   const next = (entry: Entry, step: (before: ClaimState) => Promise<ClaimState>): Promise<ClaimState> => {
     entry.state = entry.state.then(async (before) => {
       entry.known = await step(before)
@@ -75,7 +75,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     return entry.state
   }
 
-  /** Says the outcome, unless it is the same as before. */
+  /** Logs the outcome, unless it is the same as before. */
   const report = async (
     { sessionID, taskID }: SessionTask,
     outcome: ClaimOutcome,

@@ -54,7 +54,7 @@ export const createPreparations = (
       const prepared = prepare(sessionID)
       begun.set(sessionID, { at: clock(), prepared })
       prepared.catch((error: unknown) => {
-        log.warn("compaction not prepared: the hook will", { sessionID, error: describeError(error) })
+        log.warn("compaction not prepared: the hook reads again", { sessionID, error: describeError(error) })
         begun.delete(sessionID)
       })
     },
@@ -236,14 +236,14 @@ export const createCompaction = (deps: CompactionDeps) => {
       }
     },
 
-    /** Finds a compaction that no turn may follow, such as a manual one. @returns what records it */
+    /** Finds a compaction that no turn may follow, such as a manual one. @returns a function that records it */
     findNewest: async (sessionID: string): Promise<() => Promise<void>> => {
       const binding = await tasks.find(sessionID)
       if (!binding) return async () => {}
       const newest = await sessions.messages(sessionID, NEWEST_MESSAGES)
       return async () => {
         if (newest.kind === "failed") {
-          log.warn("compaction not recorded yet: the next turn will", { sessionID, reason: newest.reason })
+          log.warn("compaction not recorded yet: the next turn records it", { sessionID, reason: newest.reason })
           return
         }
         const compaction = latestCompaction(newest.value.messages)

@@ -71,7 +71,7 @@ export type CompactionContext = {
   facts: Facts
   /** The handoffs in the task's description, the newest first. */
   handoffs: readonly string[]
-  /** Loaded by this process before the compaction, so that no other process can have recorded it. */
+  /** Read before there was a summary, so that no other process can have recorded it. */
   wasPrefetched?: true
 }
 

@@ -73,7 +73,7 @@ export const createCompactionFeature = (
     if (answer.kind === "ok") return answer.value
     throw new Error(answer.reason)
   })
-  /** An agent that is not known is taken for one that may. */
+  /** An unknown agent counts as one that may. */
   const mayUseShell = async ({ agent, tools }: UserMessage): Promise<boolean> => {
     if (tools?.bash === false) return false
     try {
@@ -103,13 +103,13 @@ export const createCompactionFeature = (
       return !(await mayUseShell(user))
     },
     userMessage: async ({ sessionID, model }: UserMessage, parts: readonly Part[]): Promise<undefined> => {
-      // Bound before the request is sent, and on disk.
+      // On disk before the request is sent.
       await tasks.userMessage(sessionID, collectUserText(parts))
       userArrived(sessionID, model)
       // Read beside the task, for the request that follows.
       if (tasks.cached(sessionID)) agents().catch(() => {})
     },
-    /** Saves what is unsaved. */
+    /** Records open work, releases claims, and saves the sessions' states. */
     stop: async (): Promise<void> => {
       await turns.stop()
       await shared.sessionStates.saveAll()

@@ -16,15 +16,6 @@ const MAX_NEW_SESSIONS = 1_000
 const DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 
-/** The events that the feature needs. All others, token deltas among them, cost one look-up. */
-const OBSERVED_EVENTS: ReadonlySet<string> = new Set([
-  "message.part.updated",
-  "session.created",
-  "session.compacted",
-  "session.idle",
-  "session.deleted",
-])
-
 type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
 /** OpenCode's helper agents run on models of their own, whose limits say nothing about the session's model. */
@@ -45,7 +36,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
    * them. An evicted one is looked up like any other.
    */
   const taskless = createLruMap<number>({ limit: MAX_NEW_SESSIONS })
-  /** A child's task is its parent's, which may get one. */
+  /** Tells whether nothing has to be loaded for the session. A child's task is its parent's, which may get one. */
   const isTaskless = (sessionID: string): boolean => {
     const parentID = core.parents.get(sessionID)
     if (typeof parentID === "string" && !isTaskless(parentID)) taskless.delete(sessionID)
@@ -60,24 +51,25 @@ export const createCompactionHooks = (core: Core): Hooks => {
     const [{ createCompactionFeature }, services] = await Promise.all([import("./feature.ts"), core.services()])
     return createCompactionFeature(core, services, log)
   })
-  const isUnwanted = (event: Event): boolean => {
+  /** Keeps track of new sessions. @returns whether the feature needs the event; most, token deltas among them, it does not */
+  const needs = (event: Event): boolean => {
     switch (event.type) {
       case "session.created": {
         const { id, parentID, time } = event.properties.info
         if (parentID === undefined || taskless.has(parentID)) taskless.set(id, time.created)
         if (isAuto && parentID === undefined) unopened.set(id, true)
-        return true
+        return false
       }
       case "session.deleted":
-        return taskless.delete(event.properties.info.id)
+        return !taskless.delete(event.properties.info.id)
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part
-        return (type !== "compaction" && type !== "patch") || isTaskless(sessionID)
+        return (type === "compaction" || type === "patch") && !isTaskless(sessionID)
       }
       case "session.compacted":
-        return isTaskless(event.properties.sessionID)
+        return !isTaskless(event.properties.sessionID)
       case "session.idle":
-        return load.current === undefined
+        return load.current !== undefined
       default:
         return false
     }
@@ -163,7 +155,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       if (process.versions.bun !== undefined) output.env.BATON_RUNTIME = process.execPath
     }),
     event: feature.observer((event) => {
-      if (!OBSERVED_EVENTS.has(event.type) || isUnwanted(event)) return undefined
+      if (!needs(event)) return undefined
       return load().then((loaded) => loaded.observe(event))
     }),
     dispose: feature.dispose(async () => (await load.current)?.stop()),

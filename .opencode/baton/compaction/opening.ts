@@ -44,7 +44,7 @@ export type OpeningInput = Omit<KnownTask, "handoffs"> & {
 }
 
 /** A notice for the user before the agent starts; shown once for each `key`. */
-export type OpeningNotice = Notice & { readonly key: string }
+type OpeningNotice = Notice & { readonly key: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const SHOWN_LOG_LINES = 5

@@ -4,7 +4,7 @@ import { describeError } from "../host/log.ts"
 import { isAlive, ownStart, startOfProcess } from "../host/process.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
-import { removeTemporary } from "../host/state-mark.ts"
+import { removeQuietly } from "../host/state-mark.ts"
 import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
@@ -74,14 +74,15 @@ export const createProgress = (deps: ProgressDeps) => {
 
   const pathOf = (sessionID: string): string => state.path(FOLDER, `${sessionID}.json`)
 
-  /** Done when it returns: OpenCode 1.2.15 ends `opencode run` right after `session.idle`. */
+  /** On disk when it returns, since it is not flushed: OpenCode 1.2.15 ends `opencode run` right after `session.idle`. */
   const write = (work: OpenWork): void => {
     open.set(work.sessionID, work)
     void store.write(work.sessionID, work, { isDurable: false })
   }
 
+  /** Gone when it returns, as well. */
   const close = (sessionID: string): void => {
-    if (open.delete(sessionID)) removeTemporary(pathOf(sessionID))
+    if (open.delete(sessionID)) removeQuietly(pathOf(sessionID))
   }
 
   const sectionOf = (
@@ -173,7 +174,7 @@ export const createProgress = (deps: ProgressDeps) => {
     }
   }
 
-  // What was done for the task before is recorded there, before the first use of a tool for this one.
+  // Records the work on the earlier task, before the first tool is used for the new one.
   tasks.onTask(({ sessionID, taskID }) => {
     if ((unrecorded.get(sessionID)?.binding.taskID ?? taskID) !== taskID) void recordNow(sessionID)
   })

@@ -74,7 +74,7 @@ export const EMPTY_STATE: SessionState = { version: 1, count: 0, recorded: [], a
 
 export type SessionStates = ReturnType<typeof createSessionStates>
 
-/** The states of all sessions: memory in front of the disk. */
+/** The states of all sessions, cached in memory and saved to disk. */
 export const createSessionStates = (store: Pick<JsonStore<SessionState>, "read" | "write" | "remove">) => {
   /** States with changes that are not on disk. */
   const unsaved = new Map<string, Promise<SessionState>>()

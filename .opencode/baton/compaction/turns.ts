@@ -80,11 +80,11 @@ export type SeenSession = {
   context?: CompactionContext | undefined
   /** A turn of the session ran in this process, so that its conversation is known. */
   isTurnSeen?: boolean
-  /** From 1.14 on, the transform hook also sees the messages for the summariser, which hold no summary. */
+  /** The compacting hook ran: from 1.14 on, the next request may be the summariser's own, whose messages hold no summary. */
   isSummaryExpected?: boolean
   /** The newest turn showed no compaction: there was none, or the user reverted it. */
   isUncompacted?: boolean
-  /** Ends when the reading of the task for the newest user message has begun. */
+  /** Resolves when reading the task for the newest user message has begun. */
   openingBegun?: Promise<unknown>
 }
 
@@ -93,7 +93,7 @@ type TurnsDeps = {
   sessionStates: SessionStates
   openings: Openings
   progress: Progress
-  /** Work in progress by session, which a deleted session's state has to outlast. */
+  /** Runs a session's work in order; a deleted session's state is removed after the last. */
   queue: KeyedQueue
   /** Loads the code for compactions, at the first one. */
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
@@ -176,9 +176,9 @@ export const createTurns = (deps: TurnsDeps) => {
   return {
     /** A user's message arrived: reading the task for its request starts now. */
     userArrived: (sessionID: string, model: ModelName): void => {
-      // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
       inBackground(sessionID, openingBegun)
+      // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       see(sessionID, { isSummaryExpected: false, openingBegun })
       if (claims.current)
         inBackground(
@@ -198,7 +198,7 @@ export const createTurns = (deps: TurnsDeps) => {
         binding && (await claims()).toolStarting(binding, tool)
       const known = tasks.cached(sessionID)
       if (known && WRITING_TOOLS.has(tool)) return judge(known)
-      // No tool waits for a search of the task, and only one that changes files for the claim.
+      // No tool waits for a search of the task; only one that changes files waits for the claim.
       inBackground(sessionID, tasks.find(sessionID).then(judge))
       return undefined
     },
@@ -226,8 +226,8 @@ export const createTurns = (deps: TurnsDeps) => {
       if (!binding) return undefined
       const record = async () => (await compaction()).record(binding, completed)
       const { note, delivered } = await queue.add(sessionID, record)
-      // OpenCode may exit right after the next turn without telling its plugins (1.2.15), and observers look now; but the note
-      // must not be late for its request.
+      // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
+      // late for its request.
       await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
       // A task that was named after the compaction stands beside its message, as in a first request.
       const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
@@ -250,7 +250,7 @@ export const createTurns = (deps: TurnsDeps) => {
         }
         case "session.compacted": {
           const { sessionID } = event.properties
-          // Found at once: another may follow while an earlier one is being recorded.
+          // Read before it is queued: another may follow while an earlier one is being recorded.
           const found = compaction().then((loaded) => loaded.findNewest(sessionID))
           found.catch(() => {})
           inBackground(

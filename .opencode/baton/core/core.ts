@@ -83,7 +83,7 @@ type Feature = {
   /** @param names for the log */
   tools(names: string, create: Parameters<typeof guardTools>[2]): ReturnType<typeof guardTools>
   /** The dispose hook. @param stop saves state within 400 ms; longer work continues in the background */
-  dispose(stop: () => Promise<void>): () => Promise<void>
+  dispose(stop?: () => Promise<void>): () => Promise<void>
 }
 
 /** One directory of one OpenCode process. */
@@ -105,7 +105,7 @@ export type Core = Instance & {
   feature(name: string): Feature
 }
 
-type Served = { readonly log: Log; readonly stop: () => Promise<void>; readonly release: () => void }
+type Disposal = { readonly log: Log; readonly stop: () => Promise<void>; readonly release: () => void }
 
 const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): Promise<void> } => {
   const { client, directory, worktree } = input
@@ -122,11 +122,11 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
     return createServices({ input, projectRoot, state: opened, parents, log: coreLog })
   })
   const parents = createLruMap<string | null>()
-  const served: Served[] = []
+  const disposals: Disposal[] = []
   let hasLooked = false
   let ended: Promise<void> | undefined
 
-  const stopOne = async ({ log, stop, release }: Served): Promise<void> => {
+  const stopOne = async ({ log, stop, release }: Disposal): Promise<void> => {
     const outcome = await withDeadline(
       Promise.resolve().then(() => stop()),
       STOP_DEADLINE_MS,
@@ -138,7 +138,7 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
 
   const endAll = async (): Promise<void> => {
     const endsAt = performance.now() + DISPOSE_DEADLINE_MS
-    await Promise.all(served.map(stopOne))
+    await Promise.all(disposals.map(stopOne))
     const loaded = await services.current
     await loaded?.outbox.flush(Math.max(0, endsAt - performance.now()))
     loaded?.stop()
@@ -156,6 +156,7 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
     if (hasLooked) return
     hasLooked = true
     if (!hasPendingRecords(projectRoot)) return
+    // Creating the services drains the outbox.
     services().catch((error: unknown) => coreLog.error("records are not delivered", { error: describeError(error) }))
   }
 
@@ -201,8 +202,8 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
           if (claim.isActive()) await setUp(config)
         }),
       tools: (names, create) => guardTools(log, names, create),
-      dispose: (stop) => {
-        served.push({ log, stop, release: claim.release })
+      dispose: (stop = async () => {}) => {
+        disposals.push({ log, stop, release: claim.release })
         return end
       },
     }

@@ -35,7 +35,7 @@ type Draft = {
   readonly target: Partial<AgentAndModel> | undefined
   /** The rules of the session that hands over. */
   readonly permission: readonly PermissionRule[]
-  /** Has the new session begin at once. Called with it before it does. @returns the reason why it must not */
+  /** Given where the new session is to start at once. @returns the reason to store the draft instead */
   readonly begin?: ((sessionID: string) => Promise<string | undefined>) | undefined
 }
 
@@ -74,8 +74,8 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
     return parts.some((part) => part.type === "text" && part.text === text)
   }
 
-  /** OpenCode may answer without an error and have stored nothing. */
-  const findDraft = async (sessionID: string, text: string, isStarted: boolean): Promise<Delivered | undefined> => {
+  /** OpenCode may answer without an error and store nothing. @returns the failure, if any */
+  const checkArrival = async (sessionID: string, text: string, isStarted: boolean): Promise<Delivered | undefined> => {
     const polls = isStarted ? ARRIVAL_DEADLINE_MS / ARRIVAL_POLL_MS : 1
     let found: boolean | string = false
     for (let poll = 0; poll < polls && found !== true; poll++) {
@@ -96,7 +96,7 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
     const isStarted = begin !== undefined && obstacle === undefined
     const sent = await (isStarted ? sessions.start : sessions.store)(sessionID, text, target)
     if (sent.kind === "failed") return { ...sent, sessionID }
-    const failed = await findDraft(sessionID, text, isStarted)
+    const failed = await checkArrival(sessionID, text, isStarted)
     return failed ?? { kind: isStarted ? "started" : "stored", sessionID, title }
   }
 

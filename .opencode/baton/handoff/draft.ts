@@ -1,6 +1,7 @@
 import { truncate } from "../host/log.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
+import { DRAFT_START } from "./hooks.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
 type LedgerTask = {
@@ -97,7 +98,6 @@ export const renderHandoffFacts = (given: HandoffFacts): string => {
   ].join("\n\n")
 }
 
-const MARKER_START = "Continuing work from session "
 const MARKER_END = ". When you lack specific information you can use read_session to get it."
 const MARKER =
   /Continuing work from session (ses_[A-Za-z0-9]{1,64})\. When you lack specific information you can use read_session to get it\./g
@@ -107,7 +107,7 @@ const QUOTATION = /^[ \t]*>/
 const USER_HEADING = /^[ \t]*#{1,6}[ \t]+User:?\s*$/
 
 /** The first line of a draft. It identifies the handoff in the session where the draft is sent. */
-export const renderMarker = (sessionID: string): string => `${MARKER_START}${sessionID}${MARKER_END}`
+export const renderMarker = (sessionID: string): string => `${DRAFT_START}${sessionID}${MARKER_END}`
 
 export type Marker = {
   /** The session that handed over. */
@@ -121,7 +121,7 @@ export type Marker = {
  * in a quotation, or first under a transcript's heading. Linear in the length of the text.
  */
 export const findMarker = (text: string): Marker | undefined => {
-  if (!text.includes(MARKER_START)) return undefined
+  if (!text.includes(DRAFT_START)) return undefined
   const code = findCode(text)
   let region = 0
   let start = 0

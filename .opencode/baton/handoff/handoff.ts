@@ -182,7 +182,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       if (!(await records.write({ ...record, started }))) notStarted = "the handoff could not be recorded"
       return notStarted
     }
-    // The task is the next session's now.
+    // The next session claims the task.
     if (binding && own.kind === "ok") await releaseClaim(sessionID)
     const isWanted = wish !== undefined && obstacle === undefined
     const delivered: Delivered =

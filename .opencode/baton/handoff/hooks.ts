@@ -51,8 +51,8 @@ export type UserTurns = ReturnType<typeof createUserTurns>
 const MESSAGE_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
-/** The start of every draft. It repeats draft.ts, so that the feature is loaded only for a message that contains it. */
-const MARKER = "Continuing work from session "
+/** The start of every draft. Here, so that the feature is loaded only for a message that contains it. */
+export const DRAFT_START = "Continuing work from session "
 
 /** The handoff's hooks. They load the feature when they first need it. */
 export const createHandoffHooks = (core: Core): Hooks => {
@@ -114,7 +114,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
     "chat.message": hook("chat.message", MESSAGE_DEADLINE_MS, async (_input, { message, parts }) => {
       turns.onMessage(message.sessionID)
       if (isAuto) (await loadAuto()).userArrived(message.sessionID)
-      const isDraft = parts.some((part) => part.type === "text" && part.text.includes(MARKER))
+      const isDraft = parts.some((part) => part.type === "text" && part.text.includes(DRAFT_START))
       const isPending = (await load.current)?.isPending(message.sessionID) === true
       return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
     }),
@@ -125,7 +125,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
         const sessionID = messages[0]?.info.sessionID
         if (!setup || sessionID === undefined) return undefined
         const { offers } = setup
-        // The messages show everything except what was compacted away.
+        // A compaction may have removed the draft, whose first line offers read_session: its record still tells.
         const isCompacted = messages.some(({ parts }) => parts.some(({ type }) => type === "compaction"))
         if (
           isCompacted &&
@@ -158,6 +158,6 @@ export const createHandoffHooks = (core: Core): Hooks => {
       void loadAuto.current?.then((auto) => auto?.forget(id))
       return load.current?.then((loaded) => loaded?.forget(id))
     }),
-    dispose: feature.dispose(async () => {}),
+    dispose: feature.dispose(),
   }
 }

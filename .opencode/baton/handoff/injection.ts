@@ -53,8 +53,8 @@ type Draft = {
   readonly recorded: Promise<void>
 }
 
-/** Part of the message hook's second; the work goes on after it. */
-const NOTE_DEADLINE_MS = 500
+/** The message waits this long for its record, which goes on after it. */
+const RECORD_DEADLINE_MS = 500
 
 /** Enough to tell whether a session has a message besides the arriving one. */
 const FIRST_MESSAGES = 2
@@ -135,7 +135,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     pending.set(sessionID, draft)
     const { blocks, leftOut } = await loadFiles(draft.references)
     // On 1.2.15 `run` may end right after the message, without notifying its plugins.
-    await withDeadline(draft.recorded, NOTE_DEADLINE_MS)
+    await withDeadline(draft.recorded, RECORD_DEADLINE_MS)
     const texts = blocks.flatMap(({ header, content }) => [header, content])
     if (leftOut.length > 0)
       texts.push(`Not loaded with this message; read what you need with the Read tool:\n${renderLeftOut(leftOut)}`)

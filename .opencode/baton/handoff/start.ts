@@ -95,7 +95,7 @@ const parseModel = (given: string): AgentAndModel["model"] => {
 
 const nameOf = ({ providerID, modelID }: AgentAndModel["model"]): string => `${providerID}/${modelID}`
 
-/** @throws Error with what was received and what there is; OpenCode itself takes any name and fails later */
+/** @throws Error when the list cannot be read */
 const required = <T>(what: string, answer: Result<T>): T => {
   if (answer.kind === "ok") return answer.value
   throw new Error(`The ${what} cannot be checked, and nothing was handed over: ${answer.reason}. Call again without it`)
@@ -105,7 +105,7 @@ const required = <T>(what: string, answer: Result<T>): T => {
  * Checks the agent and the model that the new session is to have.
  *
  * @param current of the session that hands over
- * @throws Error for an unknown one
+ * @throws Error for an unknown one, with the known ones; OpenCode itself takes any name and fails later
  */
 export const chooseTarget = async (
   {

@@ -4,7 +4,7 @@ import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
 import { isAlive, ownStart, startOfProcess } from "./process.ts"
-import { createExclusively, removeTemporary, TEMPORARY } from "./state-mark.ts"
+import { createExclusively, removeQuietly, TEMPORARY } from "./state-mark.ts"
 import { readOwnTextSync } from "./untrusted.ts"
 
 /** Milliseconds between two heartbeats of a holder, and from the last one until its lock is stale. */
@@ -95,13 +95,13 @@ export const createFileLock = (deps: FileLockDeps) => {
     const claim = `${path}.${dead.token}.claim${TEMPORARY}`
     if (!createExclusively(claim, text)) {
       const claimed = readOwner(claim)
-      if (claimed && Math.abs(now() - claimed.touchedAt) > CLAIM_MS) removeTemporary(claim)
+      if (claimed && Math.abs(now() - claimed.touchedAt) > CLAIM_MS) removeQuietly(claim)
       return false
     }
     try {
       if (readOwner(path)?.owner.token === dead.token) rmSync(path, { force: true })
     } finally {
-      removeTemporary(claim)
+      removeQuietly(claim)
     }
     return createExclusively(path, text)
   }

@@ -154,7 +154,7 @@ const kill = (child: Child, platform: NodeJS.Platform): string | undefined => {
   }
 }
 
-/** The runner on node:child_process, for Node and for Windows. One argument may be 131,071 bytes long on Linux. */
+/** The runner on node:child_process: for all programs but prog, and for prog where there is no `$` or `timeout`. One argument may be 131,071 bytes long on Linux. */
 const createNodeRunner =
   ({ platform }: { platform: NodeJS.Platform }): RunProcess =>
   (argv, { cwd, deadlineMs, stdin, env, maxOutputBytes = MAX_OUTPUT_BYTES }) =>
@@ -267,7 +267,7 @@ export const runScript = (
 }
 
 type ProcessRunnerDeps = {
-  /** Bun's `$` as OpenCode hands it to a plugin; undefined on Node (OpenCode Desktop). */
+  /** Bun's `$` for prog, where the host has it; undefined for all other programs. */
   readonly shell: PluginInput["$"] | undefined
   readonly platform?: NodeJS.Platform
 }

@@ -11,7 +11,7 @@ export type Result<T> = { kind: "ok"; value: T } | { kind: "failed"; reason: str
 /** @returns undefined for an answer in an unknown shape */
 type Read<T> = (data: unknown, response: Response | undefined) => { readonly value: T } | undefined
 
-/** Reads an answer of which only its coming counts. */
+/** Ignores the content of an answer. */
 export const readNothing: Read<undefined> = () => ({ value: undefined })
 
 /** Reads an answer that is taken as it is. */

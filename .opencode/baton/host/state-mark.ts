@@ -44,7 +44,7 @@ export const temporaryName = (path: string): string =>
   `${path}.${process.pid}-${randomBytes(4).toString("hex")}${TEMPORARY}`
 
 /** Never throws: the caller reports the first error, and a file that stays is swept later. */
-export const removeTemporary = (path: string): void => {
+export const removeQuietly = (path: string): void => {
   try {
     rmSync(path, { force: true })
   } catch {
@@ -62,7 +62,7 @@ const writeExclusively = (path: string, text: string, options: CreateOptions = {
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false
     // On a full disk the file is created but stays empty, and would block every process.
-    if (errorCode(error) === "ENOSPC") removeTemporary(path)
+    if (errorCode(error) === "ENOSPC") removeQuietly(path)
     throw error
   }
 }
@@ -79,7 +79,7 @@ export const createExclusively = (path: string, text: string, options?: CreateOp
     if (hasNoLinks(error)) return writeExclusively(path, text, options)
     throw error
   } finally {
-    removeTemporary(whole)
+    removeQuietly(whole)
   }
 }
 
@@ -252,12 +252,12 @@ export const findForeign = (projectRoot: string): string | undefined => {
 const TRUST = `${join(bundleRoot, "bin", "baton")} trust state`
 export const HOW_TO_TRUST = `If it is yours, run ${TRUST} in the project (if git tracks it, git rm -r --cached .opencode/state before); else delete it.`
 
-export type PutAside = { readonly path: string; readonly reason: string }
+type PutAside = { readonly path: string; readonly reason: string }
 
 const ASIDE = ".foreign-"
 
 /**
- * Puts foreign state aside unread. @returns undefined when there is none
+ * Moves foreign state aside without reading it. @returns undefined when there is none
  * @throws Error when it cannot be moved, so that it is not acted on either
  */
 export const putForeignAside = (projectRoot: string): PutAside | undefined => {

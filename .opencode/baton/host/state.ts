@@ -23,7 +23,7 @@ import {
   makeState,
   PRIVATE_FILE,
   putForeignAside,
-  removeTemporary,
+  removeQuietly,
   stateRoot,
   TEMPORARY,
   temporaryName,
@@ -71,7 +71,7 @@ export const replaceFile = async (
     renameSync(temporary, path)
     if (isDurable) await flushFolder(dirname(path))
   } catch (error) {
-    removeTemporary(temporary)
+    removeQuietly(temporary)
     throw error
   }
 }

@@ -184,7 +184,7 @@ export const runGitSync = (args: readonly string[], cwd: string, deadlineMs = SY
  *
  * @returns undefined when there is a repository and git cannot tell
  */
-export const isTrackedLink = (path: string): boolean | undefined => {
+const isTrackedLink = (path: string): boolean | undefined => {
   const folder = dirname(path)
   if (!hasRepository(folder)) return false
   const listed = runGitSync(["ls-files", "-s", "-z", "--", `:(icase,literal)${basename(path)}`], folder)

@@ -122,10 +122,10 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   const runner = createLedgerRunner(deps)
   const { readClaim, ...claims } = createClaimCalls(runner.runEmbedded, log)
 
-  /** Sessions of this project have tasks of a ledger, so that one was there. */
+  /** Tells whether sessions of this project had tasks, so that there was a ledger. */
   const hasTasks = async (): Promise<boolean> => (await readdir(state.path("tasks")).catch(() => [])).length > 0
 
-  /** Features ask for a session's task at the same time. */
+  /** Features that ask for one task at the same time share the call. */
   const showing = new Map<string, Promise<LedgerAnswer>>()
   const show = (id: string, deadlineMs: number): Promise<LedgerAnswer> => {
     const running =

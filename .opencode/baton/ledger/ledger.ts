@@ -110,9 +110,7 @@ export type LearningLedger = {
   retireLearning(id: string, reason: string): Promise<LedgerWrite>
 }
 
-export type TaskAdded =
-  | { readonly kind: "added"; readonly id: string }
-  | { readonly kind: "failed"; readonly reason: string }
+type TaskAdded = { readonly kind: "added"; readonly id: string } | { readonly kind: "failed"; readonly reason: string }
 
 /** The ledger of one directory. No call throws; every call has a deadline; one program runs at a time. */
 export type Ledger = LearningLedger &

@@ -24,7 +24,7 @@ export type DeliveryDeps = {
   readonly orphanGraceMs: number
 }
 
-/** Log texts of the tasks written to in one pass; saves a read of the ledger for each further entry. */
+/** Log texts of the tasks written to in one drain; saves a read of the ledger for each further entry. */
 export type KnownLogs = Map<string, string[]>
 
 type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>

@@ -17,7 +17,7 @@ import {
 } from "./outbox-store.ts"
 
 /**
- * The result of one pass over the outbox. `reason` is set if records are left, `forMs` if nothing is to be tried for that
+ * The result of one drain of the outbox. `reason` is set if records are left, `forMs` if nothing is to be tried for that
  * many milliseconds.
  */
 type DrainResult = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
@@ -36,7 +36,7 @@ const NOT_OURS = "Baton did not write it in this project; baton outbox retry wit
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
 /** `blocked`: why a subject (or an unreadable file) has to wait. */
-type Pass = {
+type DrainState = {
   readonly known: KnownLogs
   readonly blocked: Map<string, string>
   /** The only subjects to deliver; all if absent. */
@@ -75,7 +75,11 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     store.hold(name, record)
   }
 
-  const deliverRecord = async (name: string, record: OutboxRecord, { known, blocked, only }: Pass): Promise<Step> => {
+  const deliverRecord = async (
+    name: string,
+    record: OutboxRecord,
+    { known, blocked, only }: DrainState,
+  ): Promise<Step> => {
     const about = logFields(record.entry)
     const subject = queueKey(record.entry)
     if (blocked.has(subject) || only?.has(subject) === false) return "refused"
@@ -97,23 +101,23 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     }
   }
 
-  const step = async (name: string, pass: Pass): Promise<Step> => {
+  const step = async (name: string, state: DrainState): Promise<Step> => {
     const read = await store.read(name)
     switch (read.kind) {
       case "gone":
         return "gone"
       case "unreadable":
-        pass.blocked.set(name, read.reason)
+        state.blocked.set(name, read.reason)
         return "refused"
       case "malformed":
         return await park(name, read.reason)
       case "record":
-        return read.isSealed ? await deliverRecord(name, read.record, pass) : await park(name, NOT_OURS, read.record)
+        return read.isSealed ? await deliverRecord(name, read.record, state) : await park(name, NOT_OURS, read.record)
     }
   }
 
   const drainAll = async (isHeld: () => Promise<boolean>, only?: ReadonlySet<string>): Promise<DrainResult> => {
-    const pass: Pass = { known: new Map(), blocked: new Map(), ...(only ? { only } : {}) }
+    const state: DrainState = { known: new Map(), blocked: new Map(), ...(only ? { only } : {}) }
     const refused = new Set<string>()
     let delivered = 0
     for (;;) {
@@ -122,13 +126,13 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
       for (const name of names) {
         if (isStopped()) return { reason: "stopped", delivered }
         if (!(await isHeld())) return { reason: LOCK_TAKEN, delivered }
-        const result = await step(name, pass)
+        const result = await step(name, state)
         if (typeof result === "object") return { reason: result.stop, delivered, ...result }
         if (result === "delivered") delivered += 1
         if (result === "refused") refused.add(name)
       }
     }
-    const [reason] = pass.blocked.values()
+    const [reason] = state.blocked.values()
     return { delivered, ...(reason === undefined ? {} : { reason }) }
   }
 

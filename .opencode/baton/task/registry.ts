@@ -208,7 +208,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (found) return { kind: "task", ...found, origin: "history" }
       isCertain = answer.value.isOldest
     }
-    log.debug("session has no task: nothing to do", { sessionID, wholeHistoryRead: isCertain })
+    log.debug("no task in the session's history", { sessionID, wholeHistoryRead: isCertain })
     return { kind: "nothing", isCertain }
   }
 

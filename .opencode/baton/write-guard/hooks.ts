@@ -28,6 +28,6 @@ export const createWriteGuardHooks = (core: Core): Hooks => {
         return refusal
       },
     ),
-    dispose: feature.dispose(async () => undefined),
+    dispose: feature.dispose(),
   }
 }

@@ -111,7 +111,7 @@ describe("what is prepared before the compacting hook is called", () => {
   test(promised("compaction.C9", "that failed is read by the hook itself, and a line says so"), async () => {
     const { take, logged } = prepare({ failures: 1 })
     expect(await take()).toMatchObject({ instructions: "Wording 2." })
-    expect(logged("compaction not prepared: the hook will")).toMatchObject([{ level: "warn" }])
+    expect(logged("compaction not prepared: the hook reads again")).toMatchObject([{ level: "warn" }])
   })
 
   test(promised("task.B4", "is nothing for a session without a task"), async () => {
