@@ -30,8 +30,11 @@ export type KnownLogs = Map<string, string[]>
 type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>
 type SaveAttempt = (attempt: OutboxAttempt) => Promise<void>
 
-/** A compaction's line names its session and its number: an equal one is the same record, whose attempt the disk did not note. */
-const COMPACTION_LINE = /^Compaction \d+: .* \(session \w+\)$/s
+/**
+ * A line that names its record, a compaction's session and number or a pass: an equal one in the ledger is the same record, whose
+ * attempt the disk did not note.
+ */
+const NAMES_RECORD = /^(?:Compaction \d+: .* \(session \w+\)$|Pass .* \(pass_\d+_[0-9a-f]+, )/s
 
 const countEqual = (texts: readonly string[], text: string): number => texts.filter((one) => one === text).length
 
@@ -66,7 +69,7 @@ const maxBytes = textLimit(process.platform)
  * are merged, which can be repeated.
  *
  * A log entry was written by that attempt if the task now has more entries of the same text than just before it. Clocks are
- * not used, so equal texts are each delivered, but for a compaction's line.
+ * not used, so equal texts are each delivered, but for a line that names its record.
  */
 export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
   const firstSeen = createLruMap<number>()
@@ -89,7 +92,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     const text = await ledger.shorten(taskID, message)
     const equalBefore = countEqual(logs, text)
     if (attempt && equalBefore > (attempt.equalBefore ?? 0)) return { kind: "delivered" }
-    if (equalBefore > 0 && COMPACTION_LINE.test(text)) return { kind: "delivered" }
+    if (equalBefore > 0 && NAMES_RECORD.test(text)) return { kind: "delivered" }
     await save({ at: new Date(now()).toISOString(), by: self, equalBefore })
     const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
     if (delivery.kind === "delivered") logs.push(text)

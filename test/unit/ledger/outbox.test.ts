@@ -150,13 +150,22 @@ describe("the outbox", () => {
     expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
   })
 
-  test(promised("ledger.D2", "does not repeat a compaction's line written after its process ended"), async () => {
-    const { open, task } = setUp()
-    const line = "Compaction 1: It is done. (session ses_1)"
-    task().messages.push(line)
-    await deliver(open(), entry(line), entry(line.replace("ses_1", "ses_2")))
-    expect(task().messages).toEqual([line, line.replace("ses_1", "ses_2")])
-  })
+  test.each([
+    ["a compaction", "Compaction 1: It is done. (session ses_1)", "Compaction 1: It is done. (session ses_2)"],
+    [
+      "a pass",
+      "Pass build → audit: completed, approved (pass_20260601000000000_0a1b2c3d, ses_1): review",
+      "Pass build → audit: completed, approved (pass_20260601000000000_0a1b2c3e, ses_1): review",
+    ],
+  ])(
+    promised("ledger.D2", "does not repeat the line of %s written after its process ended"),
+    async (_, line, other) => {
+      const { open, task } = setUp()
+      task().messages.push(line)
+      await deliver(open(), entry(line), entry(other))
+      expect(task().messages).toEqual([line, other])
+    },
+  )
 
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
