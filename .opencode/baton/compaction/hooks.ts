@@ -51,7 +51,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
     const [{ createCompactionFeature }, services] = await Promise.all([import("./feature.ts"), core.services()])
     return createCompactionFeature(core, services, log)
   })
-  /** Keeps track of new sessions. @returns whether the feature needs the event; most, token deltas among them, it does not */
+  /** Keeps track of new sessions. @returns whether the feature needs the event: never for token deltas */
   const needs = (event: Event): boolean => {
     switch (event.type) {
       case "session.created": {

@@ -80,7 +80,7 @@ export const createProgress = (deps: ProgressDeps) => {
     void store.write(work.sessionID, work, { isDurable: false })
   }
 
-  /** Gone when it returns, as well. */
+  /** Synchronous for the same reason. */
   const close = (sessionID: string): void => {
     if (open.delete(sessionID)) removeQuietly(pathOf(sessionID))
   }

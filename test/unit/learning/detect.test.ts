@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { mayTeach } from "../../../.opencode/baton/learning/cues.ts"
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
+import { mayTeach } from "../../../.opencode/baton/learning/hooks.ts"
 import { SIGNALS } from "../../../.opencode/baton/learning/signals.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"

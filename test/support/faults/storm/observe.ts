@@ -73,13 +73,7 @@ export const readRecords = async ({ task, correction }: Stage) => {
   const found = JSON.parse(await task.ledger.prog("context", "-p", "project", "--summary", "--json"))
   const learnings: string[] = found.map(({ summary }: { summary: string }) => summary)
   const isTold = task.model.requests.some(({ conversation }) => conversation.includes(SECRET_TEXT))
-  // A draft quotes the user's messages as they are, and becomes the next session's brief.
-  const isQuoting = (path: string) => correction.isSecret && /\/state\/(?:handoffs|tasks)\//.test(path)
-  const holdsSecret = (path: string): boolean => {
-    const content = readFileSync(path, "utf8")
-    return (isQuoting(path) ? content.replaceAll(correction.text, "") : content).includes(SECRET_TEXT)
-  }
-  const holders = stateFiles(task).filter(holdsSecret)
+  const holders = stateFiles(task).filter((path) => readFileSync(path, "utf8").includes(SECRET_TEXT))
   if (JSON.stringify([logs, description, learnings]).includes(SECRET_TEXT)) holders.push("the ledger")
   return {
     ledger: { logs: logs.map(({ message }) => message), description, learnings },
