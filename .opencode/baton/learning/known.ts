@@ -6,7 +6,7 @@ import type { StateFolder } from "../host/state.ts"
 import { readOwnText } from "../host/untrusted.ts"
 import { isBatons, type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
-import { type Outbox, queueKey } from "../ledger/outbox-store.ts"
+import { type Outbox, subjectOf } from "../ledger/outbox-store.ts"
 import { databasePath, stampOf } from "../ledger/runner.ts"
 import type { LearningProject } from "./learning.ts"
 import type { SessionRecord, Statement } from "./records.ts"
@@ -255,7 +255,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
         const sayings = (await waitingRecords()).flatMap((record) =>
           record.sayings.filter(({ state: how }) => how === "waiting").map((one) => toEntry(record, one, project)),
         )
-        const entries = (await outbox.pending(queueKey({ project: project.name }))) ?? []
+        const entries = (await outbox.pending(subjectOf({ project: project.name }))) ?? []
         const waiting = entries.filter((entry): entry is LearningEntry | RetireEntry => !("taskID" in entry))
         return withWaiting(await readLedger(hasTask), [...waiting, ...sayings])
       } catch (error) {

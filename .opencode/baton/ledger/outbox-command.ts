@@ -19,8 +19,8 @@ import {
   type OutboxRecord,
   type ParkedEntry,
   PUT_BACK,
-  queueKey,
   recordID,
+  subjectOf,
 } from "./outbox-store.ts"
 import { checkHasTask, chooseParked, renewRecords, type Target, taskOf } from "./parked.ts"
 
@@ -157,10 +157,10 @@ const listWaiting = async (place: Place): Promise<Reported[]> => {
       continue
     }
     const { entry } = read.record
-    const queue = queueKey(entry)
+    const subject = subjectOf(entry)
     const obstacle =
-      obstacles.get(queue) ?? (await findObstacle(place, entry)) ?? "it was not delivered yet; the ledger answers"
-    obstacles.set(queue, obstacle)
+      obstacles.get(subject) ?? (await findObstacle(place, entry)) ?? "it was not delivered yet; the ledger answers"
+    obstacles.set(subject, obstacle)
     found.push(report(name, "waiting", obstacle, read.record))
   }
   return found

@@ -3,7 +3,7 @@ import { describeError } from "../host/log.ts"
 import { mergeHandoff, parseHandoffTitle, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
 import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
 import type { LearningLedger, Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
-import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, PUT_BACK, queueKey } from "./outbox-store.ts"
+import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, PUT_BACK, subjectOf } from "./outbox-store.ts"
 
 type Delivery =
   | { readonly kind: "delivered" }
@@ -131,7 +131,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     const steps = planSteps(read.learnings, entry)
     if (steps.length > 0) await save({ at: new Date(now()).toISOString(), by: self })
     for (const step of steps) {
-      const delivery = fromWrite(await takeStep(ledger, step), queueKey(entry))
+      const delivery = fromWrite(await takeStep(ledger, step), subjectOf(entry))
       if (delivery.kind !== "delivered") return delivery
     }
     return { kind: "delivered" }
@@ -157,10 +157,10 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
   return async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     try {
       const delivery = await deliver(record, known, save)
-      if (delivery.kind !== "delivered") known.delete(queueKey(record.entry))
+      if (delivery.kind !== "delivered") known.delete(subjectOf(record.entry))
       return delivery
     } catch (error) {
-      known.delete(queueKey(record.entry))
+      known.delete(subjectOf(record.entry))
       if (error instanceof TextTooLongError) return { kind: "rejected", reason: error.message }
       return { kind: "unavailable", reason: describeError(error) }
     }

@@ -9,8 +9,8 @@ import type { StateFolder } from "../host/state.ts"
 import { makeState, sealOf } from "../host/state-mark.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 
-/** The queue of an entry. Entries of one queue are delivered in order, and a waiting one blocks only its own queue. */
-export const queueKey = (entry: { readonly taskID: string } | { readonly project: string }): string =>
+/** The task or the project that an entry is about. Entries of one subject are delivered in order; a waiting one blocks only its own subject. */
+export const subjectOf = (entry: { readonly taskID: string } | { readonly project: string }): string =>
   "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
 
 export const logFields = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
@@ -51,7 +51,7 @@ export type Outbox = {
    * cannot know how far it got.
    */
   addIfMissing(entry: OutboxEntry): Promise<void>
-  /** The waiting entries of a queue (see `queueKey`), oldest first; undefined if they cannot be read, which is logged. */
+  /** The waiting entries of a subject (see `subjectOf`), oldest first; undefined if they cannot be read, which is logged. */
   pending(subject: string): Promise<OutboxEntry[] | undefined>
   /** Delivers the waiting entries in the background. Never rejects; may be called at any time. */
   drain(): Promise<void>
@@ -279,7 +279,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
       last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
       const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
       const count = String(last.count).padStart(COUNT_DIGITS, "0")
-      return `${stamp}-${count}-${id}-${tagOf(queueKey(entry))}${RECORD_ENDING}`
+      return `${stamp}-${count}-${id}-${tagOf(subjectOf(entry))}${RECORD_ENDING}`
     },
     /** Names of the waiting records, oldest first; of one queue those that may be its own. @throws when neither disk nor memory can tell */
     list: async (subject?: string): Promise<string[]> => {
@@ -352,7 +352,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
      */
     putBack: async (name: string, record: OutboxRecord): Promise<string> => {
       await state.write(parked(name), renderRecord(record))
-      const there = name.replace(TAGGED, `$1${tagOf(queueKey(record.entry))}`)
+      const there = name.replace(TAGGED, `$1${tagOf(subjectOf(record.entry))}`)
       await rename(parked(name), waiting(there))
       await rm(parked(`${name}${REASON}`), { force: true, recursive: true })
       return there

@@ -13,7 +13,7 @@ import {
   type OutboxEntry,
   type OutboxRecord,
   type OutboxStore,
-  queueKey,
+  subjectOf,
 } from "./outbox-store.ts"
 
 /**
@@ -67,8 +67,8 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
    * that the disk refused, too.
    */
   const noteAttempt = async (name: string, record: OutboxRecord): Promise<void> => {
-    const subject = queueKey(record.entry)
-    const isHeld = store.unsaved().some(({ entry }) => queueKey(entry) === subject)
+    const subject = subjectOf(record.entry)
+    const isHeld = store.unsaved().some(({ entry }) => subjectOf(entry) === subject)
     const refusal = await store.write(name, record)
     if (refusal === undefined) return
     if (!isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
@@ -81,7 +81,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     { known, blocked, only }: DrainState,
   ): Promise<Step> => {
     const about = logFields(record.entry)
-    const subject = queueKey(record.entry)
+    const subject = subjectOf(record.entry)
     if (blocked.has(subject) || only?.has(subject) === false) return "refused"
     const delivery = await deliver(record, known, (attempt) => noteAttempt(name, { ...record, attempt }))
     switch (delivery.kind) {
@@ -149,7 +149,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
 
   /** Works without the lock: a disk that refuses records refuses the lock, too. */
   const drainUnsaved = async (): Promise<DrainResult> => {
-    const only = new Set(store.unsaved().map(({ entry }) => queueKey(entry)))
+    const only = new Set(store.unsaved().map(({ entry }) => subjectOf(entry)))
     const drained = await drainAll(async () => true, only)
     const left = store.unsaved()
     for (const { entry } of left)
@@ -305,7 +305,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     for (const name of await store.list(subject)) {
       const read = await store.read(name)
       const isOurs = read.kind === "record" && read.isSealed
-      if (isOurs && queueKey(read.record.entry) === subject) found.push(read.record.entry)
+      if (isOurs && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
   }
@@ -328,7 +328,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   return {
     add: (entry) => add(entry),
     addIfMissing: async (entry) => {
-      const waiting = await findWaiting(queueKey(entry))
+      const waiting = await findWaiting(subjectOf(entry))
       // The ledger may be unavailable now; it is checked at the delivery.
       if (!waiting?.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { mayExist: entry.kind === "log" })
     },
