@@ -272,7 +272,7 @@ export const REQUIREMENTS = {
   "package.D2":
     "doctor says which copy serves a project without one of its own, a global one or the npm plugin, and checks that.",
   "trust.A1":
-    "State that this account did not make in this very folder, that git tracks, or that is a link, is put aside unread; log, toast and doctor name it, and baton trust state takes it back.",
+    "State that this account did not make in this very folder, that git tracks, or that is a link, is put aside without being read; log, toast and doctor name it, and baton trust state takes it back.",
   "trust.A2":
     "What is read from the state acts within its project alone: on paths inside, on tasks its sessions worked on, on words that OpenCode has.",
   "trust.A7":

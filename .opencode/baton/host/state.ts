@@ -143,7 +143,7 @@ const TOAST_MS = 20_000
 export const openState = (client: PluginInput["client"], projectRoot: string, log: Log): StateFolder => {
   const aside = putForeignAside(projectRoot)
   if (aside) {
-    log.warn("state that is not this account's own is put aside unread", { ...aside, fix: HOW_TO_TRUST })
+    log.warn("state that is not this account's own is put aside without being read", { ...aside, fix: HOW_TO_TRUST })
     const message = `${aside.path}: ${aside.reason}. ${HOW_TO_TRUST}`
     // Not as a notice: a setting that came with the state must not silence it.
     const body = { title: "State put aside", message, variant: "warning" as const, duration: TOAST_MS }

@@ -157,7 +157,7 @@ line, and a fix where you know one. Report nothing that you did not verify, and 
 const SCOUT: Agent = {
   mode: "subagent",
   description:
-    "Explores the project for whoever passes a question over to it. Reads, changes nothing, and returns what it found.",
+    "Explores the project for an agent that passes a question over to it. Reads, changes nothing, and returns what it found.",
   prompt: `You find things out for another agent. You can read, not change.
 
 Search widely, then read what matters. Stop when the question is answered.

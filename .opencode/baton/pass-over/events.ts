@@ -107,7 +107,7 @@ export const checkToolCall = (
   if (isOwn && hasReturned(pass))
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)
-    return { kind: "refused", reason: "Nobody can be asked from here: decide, or return with what you need to know." }
+    return { kind: "refused", reason: "No user can be asked from here: decide, or return with what you need to know." }
   if (!isToolAllowed(tool, pass.limits)) {
     const limit = pass.limits.can_run_tools
       ? "change files (can_modify_files)"

@@ -146,5 +146,5 @@ test(promised("trust.A1", "doctor names foreign state, and what was put aside, a
   expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining(".opencode/state is not read")])
   expect(await statuses("handoffs")).toEqual([])
   putForeignAside(patient.project)
-  expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining("was put aside unread")])
+  expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining("was put aside without being read")])
 })

@@ -75,26 +75,29 @@ const says = () => ({ text: "Noted." })
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  once(promised("trust.A1", "state that came with the repository is put aside unread, and named"), async () => {
-    const task = await openSharedTask(binary, says)
-    bringState(task)
-    symlinkSync("/dev/zero", stateOf(task.project, "outbox", "lock"))
-    git(task.project, "add", "-f", ".opencode/state")
-    git(task.project, "commit", "-q", "-m", "state")
-    const toasts = await collectToasts(task)
-    await task.say(task.message)
-    await task.logged("state that is not this account's own is put aside unread")
-    const isTold = () => toasts.some((toast) => /^State put aside: .*baton trust state/.test(toast)) || undefined
-    await eventually("the toast that tells how to take it back", isTold)
-    const [aside = ""] = asideIn(task.project)
-    expect(readFileSync(join(task.project.directory, ".opencode", aside, RECORD), "utf8")).toContain(APPROVED)
-    expect(existsSync(stateOf(task.project, "outbox"))).toBe(false)
-    await task.restart()
-    await task.say(task.message)
-    expect(asideIn(task.project), "what git still has in its index is no reason to begin again").toEqual([aside])
-    expect(turnsOf(task).join("\n")).not.toContain("evil.example")
-    expect(await task.ledger.messages(task.taskID)).toEqual([])
-  })
+  once(
+    promised("trust.A1", "state that came with the repository is put aside without being read, and named"),
+    async () => {
+      const task = await openSharedTask(binary, says)
+      bringState(task)
+      symlinkSync("/dev/zero", stateOf(task.project, "outbox", "lock"))
+      git(task.project, "add", "-f", ".opencode/state")
+      git(task.project, "commit", "-q", "-m", "state")
+      const toasts = await collectToasts(task)
+      await task.say(task.message)
+      await task.logged("state that is not this account's own is put aside without being read")
+      const isTold = () => toasts.some((toast) => /^State put aside: .*baton trust state/.test(toast)) || undefined
+      await eventually("the toast that tells how to take it back", isTold)
+      const [aside = ""] = asideIn(task.project)
+      expect(readFileSync(join(task.project.directory, ".opencode", aside, RECORD), "utf8")).toContain(APPROVED)
+      expect(existsSync(stateOf(task.project, "outbox"))).toBe(false)
+      await task.restart()
+      await task.say(task.message)
+      expect(asideIn(task.project), "what git still has in its index is no reason to begin again").toEqual([aside])
+      expect(turnsOf(task).join("\n")).not.toContain("evil.example")
+      expect(await task.ledger.messages(task.taskID)).toEqual([])
+    },
+  )
 
   once(promised("trust.A1", "a link in the state's place is not followed"), async () => {
     const task = await openSharedTask(binary, says)

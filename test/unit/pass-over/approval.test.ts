@@ -89,7 +89,7 @@ describe("a result goes back", () => {
     const record = { ...saying(true), output: workOutput(change) }
     expect((await approveResult(record, { ...deps, ask: never })).kind).toBe(expected ? "approved" : "refused")
     const unasked = await approveResult(record, { ...deps, ask: never, hasUser: false })
-    expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("Nobody could be asked") })
+    expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("No user could be asked") })
   })
 
   test(promised("pass-over.A6", "when the user says so, where nobody wrote that nobody is to be asked"), async () => {
@@ -108,7 +108,7 @@ describe("a result goes back", () => {
     const cancelPrompt = async (passID: string) => void cancelPromptn.push(passID)
     const silent: Ask = () => new Promise(() => {})
     const released = await approveResult(asking, { ...deps, ask: silent, cancelPrompt, answerDeadlineMs: 5 })
-    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("Nobody answered") })
+    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("No answer came") })
     expect(cancelPromptn).toEqual([asking.request.pass_over_id])
   })
 })

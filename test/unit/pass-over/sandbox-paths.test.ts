@@ -96,7 +96,7 @@ describe("text with paths", () => {
     }
   })
 
-  test("has the sandbox's path taken off for whoever reads it in the project", () => {
+  test("has the sandbox's path taken off for a reader in the project", () => {
     expect(toProjectText(`${SANDBOX}/src/a.ts:3 and ${SANDBOX} and ${SANDBOX}-two`, paths.root)).toBe(
       `src/a.ts:3 and . and ${SANDBOX}-two`,
     )

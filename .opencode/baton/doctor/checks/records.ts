@@ -266,7 +266,7 @@ const checkIgnored = async ({ root, run }: Context): Promise<readonly Observatio
 const checkTrust = (root: string): readonly Observation[] => {
   const reason = findForeign(root)
   const aside = listAside(root).map((name) =>
-    warning(`.opencode/${name} was put aside unread, since this account did not make it here`, HOW_TO_TRUST),
+    warning(`.opencode/${name} was put aside without being read, since this account did not make it here`, HOW_TO_TRUST),
   )
   if (reason === undefined) return aside
   return [

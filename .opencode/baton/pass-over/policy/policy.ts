@@ -52,7 +52,7 @@ export const policyPartSchema = (z: Zod, object: Zod["strictObject"] = z.strictO
     max_chain_depth: whole(1, 20, "Delegations from the root session downwards"),
     notify_on_return: z.enum(["always", "only_issues", "never"]).optional().describe("When the user gets a notice"),
     can_receive_passes: flag("Whether work may be passed here"),
-    can_modify_files: flag("Whether the subagent, and whoever it passes work to, may change files"),
+    can_modify_files: flag("Whether the subagent, and any agent it passes work to, may change files"),
     can_run_tools: flag("Whether the subagent may use tools beyond reading"),
     sandbox: z
       .enum(["copy", "os"])
@@ -93,7 +93,7 @@ export const policyFileSchema = (z: Zod) => {
         .record(pair, part)
         .default({})
         .describe("For passes from one agent to another: originator->subagent; * is any agent"),
-      subagents: z.record(agent, part).default({}).describe("For passes to one agent, whoever makes them"),
+      subagents: z.record(agent, part).default({}).describe("For passes to one agent, from any agent"),
       audit_log: auditLog.optional(),
       audit: auditLog.optional().describe("The earlier name of audit_log"),
     })

@@ -158,7 +158,7 @@ export const approveResult = async (record: PassRecord, deps: ApprovalDeps): Pro
 
 const askForApproval = async (record: PassRecord, deps: ApprovalDeps): Promise<Approval> => {
   const why = record.policy.values.auto_return ? "it is incomplete or has a critical finding" : "auto_return false"
-  if (!deps.hasUser) return { kind: "approved", note: `Nobody could be asked whether it may go back (${why}).` }
+  if (!deps.hasUser) return { kind: "approved", note: `No user could be asked whether it may go back (${why}).` }
   const { pass_over_id: passID, subagent_id: subagent } = record.request
   const question = {
     permission: RESULT_PERMISSION,
@@ -189,7 +189,7 @@ const askForApproval = async (record: PassRecord, deps: ApprovalDeps): Promise<A
       const seconds = deadlineMs / 1000
       return {
         kind: "approved",
-        note: `Nobody answered within ${seconds} s whether it may go back (${why}).`,
+        note: `No answer came within ${seconds} s whether it may go back (${why}).`,
       }
     }
   }

@@ -210,7 +210,7 @@ const review = statusCommand({
 /** A draft stays outside epics: prog v0.17 fails on every list that shows an epic with a draft child. */
 const draft = statusCommand({
   name: "draft",
-  summary: "Mark a task as a draft, so that nobody takes it up (later versions of prog have this)",
+  summary: "Mark a task as a draft, so that no worker takes it up (later versions of prog have this)",
   status: "draft",
   check: (store, id) => {
     if (requireItem(store, id).parent_id !== null) throw refuse(DRAFT_IN_EPIC)
