@@ -4,7 +4,7 @@ import type { Services } from "../core/services.ts"
 import { createKeyedQueue, lazy } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { isRecord } from "../host/schema.ts"
-import { createClientCall, createModelContext, readAs, type StoredMessage } from "../host/sessions.ts"
+import { createModelContext, readAgents, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
@@ -22,8 +22,6 @@ const maySeeShell = (agents: readonly unknown[], name: string): boolean => {
   )
   return last?.action !== "deny"
 }
-
-const CALL_DEADLINE_MS = 1_000
 
 export type CompactionFeature = ReturnType<typeof createCompactionFeature>
 
@@ -68,8 +66,7 @@ export const createCompactionFeature = (
     },
   })
   const agents = lazy(async () => {
-    const call = createClientCall(CALL_DEADLINE_MS)
-    const answer = await call("app.agents", () => client.app.agents(), readAs(Array.isArray))
+    const answer = await readAgents(client)
     if (answer.kind === "ok") return answer.value
     throw new Error(answer.reason)
   })

@@ -271,6 +271,10 @@ export const readModels = (client: Pick<PluginInput["client"], "config">): Promi
     (data) => (isRecord(data) ? { value: modelsIn(data) } : undefined),
   )
 
+/** Lists OpenCode's agents, each as OpenCode gives it. */
+export const readAgents = (client: Pick<PluginInput["client"], "app">): Promise<Result<unknown[]>> =>
+  createClientCall(CALL_DEADLINE_MS)("app.agents", () => client.app.agents(), readAs(Array.isArray))
+
 export const isSameModel = (one: ModelName, other: ModelName): boolean =>
   one.providerID === other.providerID && one.modelID === other.modelID
 
