@@ -3,16 +3,8 @@ import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
-import {
-  findForeign,
-  findTracked,
-  GIT_FAILED,
-  listAside,
-  MARK,
-  makeState,
-  markState,
-  stateRoot,
-} from "../host/state-mark.ts"
+import { stateRoot } from "../host/project.ts"
+import { findForeign, findTracked, GIT_FAILED, listAside, MARK, makeState, markState } from "../host/state-mark.ts"
 import { sealRecords } from "../ledger/parked.ts"
 
 type Request = {

@@ -5,8 +5,12 @@ import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
+import { stateRoot } from "../host/project.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
+
+/** Of the handoffs in the state folder. Here, so that a start need not load their store. */
+export const HANDOFFS_FOLDER = "handoffs"
 
 type Turn = {
   /** The text the user typed after /handoff; empty for none. */
@@ -127,11 +131,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
         const { offers } = setup
         // A compaction may have removed the draft, whose first line offers read_session: its record still tells.
         const isCompacted = messages.some(({ parts }) => parts.some(({ type }) => type === "compaction"))
-        if (
-          isCompacted &&
-          !offers.isKnown(sessionID) &&
-          existsSync(join(projectRoot, ".opencode", "state", "handoffs"))
-        )
+        if (isCompacted && !offers.isKnown(sessionID) && existsSync(join(stateRoot(projectRoot), HANDOFFS_FOLDER)))
           if (await (await load()).isHandedOver(sessionID)) offers.enable(sessionID)
         const [hasTool, ask] = await askToHandOver(sessionID, messages)
         return () => {

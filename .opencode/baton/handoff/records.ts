@@ -4,6 +4,7 @@ import { messagePages, type Sessions, type StoredMessage } from "../host/session
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
+import { HANDOFFS_FOLDER } from "./hooks.ts"
 
 const PREFIX = "handoff-"
 
@@ -37,7 +38,7 @@ export type HandoffRecords = ReturnType<typeof createHandoffRecords>
 
 /** The handoffs of a project. No call throws; read and write errors are logged. */
 export const createHandoffRecords = (deps: { state: Pick<StateFolder, "path" | "write">; log: Log }) => {
-  const store = createJsonStore({ ...deps, folder: "handoffs", schema: handoffRecordSchema })
+  const store = createJsonStore({ ...deps, folder: HANDOFFS_FOLDER, schema: handoffRecordSchema })
   return {
     /** Oldest first. */
     list: async (): Promise<HandoffRecord[]> => {

@@ -75,12 +75,15 @@ export const nearestProject = (start: string, home = homedir()): string => {
   return nearestWith(BUNDLE, start, search) ?? nearestWith(SETTINGS_FOLDER, start, search) ?? start
 }
 
+/** The folder of what Baton keeps in a project at run time. */
+export const stateRoot = (projectRoot: string): string => join(projectRoot, ".opencode", "state")
+
 export const OUTBOX_FOLDER = "outbox"
 export const RECORD_ENDING = ".json"
 
 /** Tells whether there may be records of an earlier process to deliver. */
 export const hasPendingRecords = (projectRoot: string): boolean => {
-  const folder = join(projectRoot, ".opencode", "state", OUTBOX_FOLDER)
+  const folder = join(stateRoot(projectRoot), OUTBOX_FOLDER)
   try {
     return existsSync(folder) && readdirSync(folder).some((name) => name.endsWith(RECORD_ENDING))
   } catch {

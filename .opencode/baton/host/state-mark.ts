@@ -18,7 +18,7 @@ import {
 import { homedir } from "node:os"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
 import { describeError, errorCode, hasNoLinks, isNotFound } from "./log.ts"
-import { bundleRoot } from "./project.ts"
+import { bundleRoot, stateRoot } from "./project.ts"
 import { readOwnBytes, readOwnTextSync, runGitSync } from "./untrusted.ts"
 
 export const MARK = ".mark"
@@ -26,8 +26,6 @@ const KEY_VARIABLE = "BATON_STATE_KEY"
 /** For this account alone. */
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
-
-export const stateRoot = (projectRoot: string): string => join(projectRoot, ".opencode", "state")
 
 /** Folder of what Baton keeps for this account outside of all projects. */
 export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): string => {

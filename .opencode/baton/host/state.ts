@@ -16,6 +16,7 @@ import { promisify } from "node:util"
 import type { PluginInput } from "@opencode-ai/plugin"
 import type { ZodType } from "zod"
 import { describeError, isNotFound, type Log } from "./log.ts"
+import { stateRoot } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import {
   HOW_TO_TRUST,
@@ -24,7 +25,6 @@ import {
   PRIVATE_FILE,
   putForeignAside,
   removeQuietly,
-  stateRoot,
   TEMPORARY,
   temporaryName,
 } from "./state-mark.ts"

@@ -5,6 +5,7 @@ import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
+import { stateRoot } from "../host/project.ts"
 
 export const LEARNED_TOOL = "learned"
 export const FORGET_TOOL = "forget"
@@ -37,8 +38,6 @@ const DEADLINE_MS = 1_000
 const INJECT_DEADLINE_MS = 2_500
 const MESSAGES_DEADLINE_MS = 2_600
 
-type ToolModule = typeof import("./tools.ts")
-
 const textsOf = (parts: readonly Part[]): string[] =>
   parts.flatMap((part) => (part.type === "text" && part.text.trim() !== "" ? [part.text] : []))
 
@@ -63,7 +62,7 @@ export const createLearningHooks = (core: Core): Hooks => {
     return createLearningFeature(core, services, log)
   })
 
-  const inProject = (...path: string[]): string => join(projectRoot, ".opencode", ...path)
+  const hasLearned = (): boolean => existsSync(join(stateRoot(projectRoot), "learning"))
   /** The user's own name for the project. */
   const isNamed = async (): Promise<boolean> =>
     (await import("../host/settings.ts")).mayHaveSetting(projectRoot, "project")
@@ -75,7 +74,7 @@ export const createLearningHooks = (core: Core): Hooks => {
   /** Something was learned here, in the main worktree, or under the user's own name for the project; or by agents, for a task. */
   const mayHaveLearnings = async (sessionID: string): Promise<boolean> =>
     load.current !== undefined ||
-    existsSync(inProject("state", "learning")) ||
+    hasLearned() ||
     statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
     (await mayAgentsHaveLearned(sessionID)) ||
     isNamed()
@@ -99,7 +98,7 @@ export const createLearningHooks = (core: Core): Hooks => {
     if (concerns) await (await load())?.userMessage(message, parts)
   }
 
-  let toolModule: ToolModule | undefined
+  let toolModule: typeof import("./tools.ts") | undefined
   const tools = feature.tools("learned and forget", () => toolModule?.createTools(load))
 
   const hook = <Input, Output>(name: keyof Hooks, decide: Parameters<typeof feature.hook<Input, Output>>[2]) =>
@@ -169,7 +168,7 @@ export const createLearningHooks = (core: Core): Hooks => {
           const { id } = event.properties.info
           expanded.delete(id)
           examining.delete(id)
-          if (load.current === undefined && !existsSync(inProject("state", "learning"))) return undefined
+          if (load.current === undefined && !hasLearned()) return undefined
           return load().then((loaded) => loaded?.forget(id))
         }
         default:

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
+import { stateRoot } from "../host/project.ts"
 import { loadZod, type Parsed, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import { readOwnText } from "../host/untrusted.ts"
@@ -217,9 +218,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
    */
   const hasLearned = (): boolean =>
     project.onlyFolder === undefined ||
-    [state.path("learning"), join(project.folder, ".opencode", "state", "learning")].some((folder) =>
-      existsSync(folder),
-    )
+    [state.path("learning"), join(stateRoot(project.folder), "learning")].some((folder) => existsSync(folder))
 
   const readLedger = async (hasTask: boolean): Promise<readonly KnownLearning[]> => {
     if (!hasTask && !hasLearned()) return []

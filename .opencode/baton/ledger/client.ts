@@ -1,6 +1,7 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
+import { TASKS_FOLDER } from "../task/registry.ts"
 import { TextTooLongError, takeBytes, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
   type CallOptions,
@@ -123,7 +124,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   const { readClaim, ...claims } = createClaimCalls(runner.runEmbedded, log)
 
   /** Tells whether sessions of this project had tasks, so that there was a ledger. */
-  const hasTasks = async (): Promise<boolean> => (await readdir(state.path("tasks")).catch(() => [])).length > 0
+  const hasTasks = async (): Promise<boolean> => (await readdir(state.path(TASKS_FOLDER)).catch(() => [])).length > 0
 
   /** Features that ask for one task at the same time share the call. */
   const showing = new Map<string, Promise<LedgerAnswer>>()

@@ -2,6 +2,7 @@ import { renameSync } from "node:fs"
 import { join } from "node:path"
 import { createFileLock, type HeldLock } from "../host/file-lock.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
+import { stateRoot } from "../host/project.ts"
 import { replaceFile, type StateFolder } from "../host/state.ts"
 import { readOwnTextSync } from "../host/untrusted.ts"
 import { isObject, type LiveState, type StreamLine } from "./protocol.ts"
@@ -13,7 +14,7 @@ export const LOCK_ENDING = ".lock"
 export const CRASHED_ENDING = `-crashed${STATEFILE_ENDING}`
 
 /** The folder of a project's statefiles. */
-export const liveFolder = (projectRoot: string): string => join(projectRoot, ".opencode", "state", "live")
+export const liveFolder = (projectRoot: string): string => join(stateRoot(projectRoot), "live")
 
 const MAX_NAME = 100
 

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
-import { ownOrShared } from "../host/project.ts"
+import { ownOrShared, stateRoot } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 
 /** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
@@ -58,7 +58,7 @@ export const createPassOverHooks = (core: Core): Hooks => {
         const sessionID = messages[0]?.info.sessionID
         if (sessionID === undefined) return undefined
         // Most sessions pass nothing over: they need no feature, unless an earlier process left a pass.
-        const passes = join(projectRoot, ".opencode", "state", "pass-over")
+        const passes = join(stateRoot(projectRoot), "pass-over")
         const isUnused = isEmpty(join(passes, "by-session", sessionID)) && isEmpty(join(passes, "unfinished"))
         if (!feature && isUnused) return () => offerPassAlone?.(messages)
         return (await load()).offerTools(sessionID, messages)

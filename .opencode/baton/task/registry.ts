@@ -40,9 +40,11 @@ type BindingOrigin = SessionTask["origin"]
 /** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
 const STORED_BRIEF_CHARACTERS = 24_000
 
+export const TASKS_FOLDER = "tasks"
+
 /** The bindings of a project's sessions, under `.opencode/state/tasks`, shared by all features. */
 export const createSessionTasks = (deps: { state: StateFolder; log: Log }): JsonStore<SessionTask> =>
-  createJsonStore({ ...deps, folder: "tasks", schema: sessionTaskSchema })
+  createJsonStore({ ...deps, folder: TASKS_FOLDER, schema: sessionTaskSchema })
 
 /** Keeps the task of each session. No call throws. */
 export type TaskRegistry = {

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { findForeign, MARK, putForeignAside, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
+import { stateRoot } from "../../../.opencode/baton/host/project.ts"
+import { findForeign, MARK, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { createPatient } from "../../support/files/doctor-patient.ts"
@@ -146,5 +147,8 @@ test(promised("trust.A1", "doctor names foreign state, and what was put aside, a
   expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining(".opencode/state is not read")])
   expect(await statuses("handoffs")).toEqual([])
   putForeignAside(patient.project)
-  expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining("was put aside without being read")])
+  expect(await statuses("state")).toContainEqual([
+    "warning",
+    expect.stringContaining("was put aside without being read"),
+  ])
 })

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
-import { MARK, markState, stateRoot } from "../../../.opencode/baton/host/state-mark.ts"
+import { stateRoot } from "../../../.opencode/baton/host/project.ts"
+import { MARK, markState } from "../../../.opencode/baton/host/state-mark.ts"
 import { sealOfRecord } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { sealRecords } from "../../../.opencode/baton/ledger/parked.ts"
 

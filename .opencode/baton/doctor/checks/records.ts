@@ -3,6 +3,7 @@ import { access, open, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
+import { stateRoot } from "../../host/project.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { findForeign, HOW_TO_TRUST, listAside } from "../../host/state-mark.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
@@ -237,7 +238,7 @@ export const outboxCheck: Check = {
 const GIT_DEADLINE_MS = 5_000
 
 const checkWritable = async (root: string): Promise<Observation> => {
-  const state = join(root, ".opencode", "state")
+  const state = stateRoot(root)
   // A project that a copy elsewhere serves may have no `.opencode` yet.
   const folder = [state, join(root, ".opencode")].find((path) => existsSync(path)) ?? root
   const fix = `Make it a folder that you can write in (chmod -R u+w '${folder}'); until then nothing survives a restart.`
@@ -252,7 +253,7 @@ const checkWritable = async (root: string): Promise<Observation> => {
 
 /** The folder has its own .gitignore; without it run-time records could be committed. */
 const checkIgnored = async ({ root, run }: Context): Promise<readonly Observation[]> => {
-  if (!existsSync(join(root, ".opencode", "state"))) return []
+  if (!existsSync(stateRoot(root))) return []
   const outcome = await runGit(run, ["check-ignore", "-q", ".opencode/state/record"], {
     cwd: root,
     deadlineMs: GIT_DEADLINE_MS,
@@ -266,7 +267,10 @@ const checkIgnored = async ({ root, run }: Context): Promise<readonly Observatio
 const checkTrust = (root: string): readonly Observation[] => {
   const reason = findForeign(root)
   const aside = listAside(root).map((name) =>
-    warning(`.opencode/${name} was put aside without being read, since this account did not make it here`, HOW_TO_TRUST),
+    warning(
+      `.opencode/${name} was put aside without being read, since this account did not make it here`,
+      HOW_TO_TRUST,
+    ),
   )
   if (reason === undefined) return aside
   return [
