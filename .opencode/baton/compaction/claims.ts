@@ -1,8 +1,8 @@
 import { withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
+import { WRITING_TOOLS } from "../host/messages.ts"
 import type { Settings } from "../host/settings.ts"
 import type { CallOptions, ClaimLedger, ClaimOutcome } from "../ledger/ledger.ts"
-import { WRITING_TOOLS } from "../task/activity.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 
 export type ClaimsMode = Settings["claims"]

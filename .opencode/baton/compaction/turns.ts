@@ -2,10 +2,18 @@ import type { Event } from "@opencode-ai/sdk"
 import { createLruMap, type KeyedQueue, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { appendNote, enableTool, isSummaryRequest, latestCompaction, noteTextOf } from "../host/messages.ts"
+import {
+  appendNote,
+  collectUserText,
+  enableTool,
+  isSummaryRequest,
+  latestCompaction,
+  noteTextOf,
+  WRITING_TOOLS,
+} from "../host/messages.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
-import { type Activity, afterSnapshot, afterToolUse, type ToolUse, WRITING_TOOLS } from "../task/activity.ts"
-import { collectUserText, namesTask } from "../task/parse.ts"
+import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
+import { namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { TaskClaims } from "./claims.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"

@@ -1,7 +1,7 @@
-import { isSummary } from "../host/messages.ts"
+import { collectUserText, isSummary } from "../host/messages.ts"
 import { messagePages, type Sessions } from "../host/sessions.ts"
 import { type Activity, activityOf, type Step, stepsOf } from "../task/activity.ts"
-import { collectUserText, extractBrief, parseRole, splitLines } from "../task/parse.ts"
+import { extractBrief, parseRole, splitLines } from "../task/parse.ts"
 import { findMarker, renderMarker } from "./draft.ts"
 
 /** Facts about a whole session, read from the newest page back. */

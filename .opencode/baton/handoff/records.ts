@@ -1,8 +1,8 @@
 import type { Log } from "../host/log.ts"
+import { collectUserText } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
-import { collectUserText } from "../task/parse.ts"
 import { findMarker } from "./draft.ts"
 import { HANDOFFS_FOLDER } from "./hooks.ts"
 

@@ -1,4 +1,5 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
+import { collectUserText } from "../host/messages.ts"
 import {
   type AgentAndModel,
   isSameModel,
@@ -8,7 +9,7 @@ import {
   type Sessions,
 } from "../host/sessions.ts"
 import type { Interface } from "../host/tui.ts"
-import { collectUserText, nearestNames } from "../task/parse.ts"
+import { nearestNames } from "../task/parse.ts"
 import type { HandoffRecord } from "./records.ts"
 
 /** Sessions that may start one another without a message of the user in between. */

@@ -1,6 +1,6 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
+import { collectUserText } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { collectUserText } from "../task/parse.ts"
 import type { ToolDetail } from "./tools.ts"
 
 const TOOL_TEXT_CHARACTERS = 2_000

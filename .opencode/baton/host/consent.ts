@@ -3,8 +3,7 @@ import { createHash } from "node:crypto"
 import { mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { isNotFound } from "./log.ts"
-import { isFolder } from "./project.ts"
-import { accountFolder } from "./state-mark.ts"
+import { accountFolder, isFolder } from "./project.ts"
 import { isInside, RefusedFile, readOwnBytes } from "./untrusted.ts"
 
 const hash = (content: string | Buffer): string => createHash("sha256").update(content).digest("hex")

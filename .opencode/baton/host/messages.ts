@@ -1,6 +1,27 @@
 import { randomBytes } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
+import { isRecord } from "./schema.ts"
 import type { StoredMessage } from "./sessions.ts"
+
+/** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
+type TextPartLike = {
+  readonly type: string
+  readonly text?: string | undefined
+  readonly synthetic?: boolean | undefined
+  readonly ignored?: boolean | undefined
+}
+
+/**
+ * Collects the user's text of one message: its text parts, joined by line breaks, without those that OpenCode or a plugin
+ * added (`synthetic`) and those the model never sees (`ignored`). Empty if there are none.
+ *
+ * Pass the parts of a user message only: an assistant's text parts look the same.
+ */
+export const collectUserText = (parts: readonly TextPartLike[]): string =>
+  parts
+    .filter((part) => part.type === "text" && part.synthetic !== true && part.ignored !== true)
+    .map((part) => part.text ?? "")
+    .join("\n")
 
 export type CompletedCompaction = {
   /** The user message with the `compaction` part, which the model reads as "What did we do so far?". */
@@ -123,3 +144,40 @@ export const disableTools = (messages: readonly StoredMessage[], names: readonly
   if (newest?.role !== "user" || names.length === 0) return
   newest.tools = { ...newest.tools, ...Object.fromEntries(names.map((name) => [name, false])) }
 }
+
+/** OpenCode's tools that change the one file they name; `multiedit` is from older versions. */
+export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])
+/** Tools that name their files inside a patch; `patch` is from older versions. */
+export const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
+
+/**
+ * Lines of a patch that name a file; every other line begins with a space, a sign or an @. As in OpenCode, `\n` alone ends a
+ * line, and white space around the path, or none, does not count (seen in 1.2.15 and 1.18.33).
+ */
+export const PATCH_PATH =
+  /(?<![^\n])(\*\*\* (?:Add File|Update File|Delete File|Move to):[^\S\n]*)(\S(?:[^\n]*\S)?)([^\S\n]*)(?![^\n])/g
+
+/** OpenCode's own tools that write files. */
+export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])
+
+const pathOf = (value: unknown): string[] =>
+  isRecord(value) && typeof value.filePath === "string" ? [value.filePath] : []
+
+type Arguments = Readonly<Record<string, unknown>>
+
+const pathsOfPatch = ({ patchText }: Arguments, header = ""): string[] =>
+  typeof patchText === "string"
+    ? [...patchText.matchAll(PATCH_PATH)].flatMap(([, start = "", path]) =>
+        path && start.includes(header) ? path : [],
+      )
+    : []
+
+/** Returns the files that a call of a writing tool names. */
+export const pathsToWrite = (tool: string, args: Arguments): string[] => {
+  if (!WRITING_TOOLS.has(tool)) return []
+  const edits = Array.isArray(args.edits) ? args.edits.flatMap(pathOf) : []
+  return [...pathOf(args), ...edits, ...pathsOfPatch(args)]
+}
+
+/** Returns the new paths of files that a patch moves. */
+export const movesTo = (args: Arguments): string[] => pathsOfPatch(args, "Move to")

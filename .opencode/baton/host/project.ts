@@ -1,17 +1,11 @@
 import { existsSync, lstatSync, readdirSync, statSync } from "node:fs"
 import { homedir } from "node:os"
-import { basename, dirname, join } from "node:path"
+import { basename, dirname, isAbsolute, join } from "node:path"
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /** The folder of this copy of the bundle: `<somewhere>/baton`. */
 export const bundleRoot: string = dirname(import.meta.dirname)
-
-/** The prompts that come with this copy: beside a global one, and beside the `.opencode` of the npm package. */
-export const bundlePrompts: string = join(
-  basename(dirname(bundleRoot)) === ".opencode" ? dirname(dirname(bundleRoot)) : dirname(bundleRoot),
-  "prompts",
-)
 
 const SETTINGS_FOLDER = ".opencode"
 const BUNDLE = join(SETTINGS_FOLDER, "baton")
@@ -77,6 +71,12 @@ export const nearestProject = (start: string, home = homedir()): string => {
 
 /** The folder of what Baton keeps in a project at run time. */
 export const stateRoot = (projectRoot: string): string => join(projectRoot, ".opencode", "state")
+
+/** Folder of what Baton keeps for this account outside of all projects. */
+export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): string => {
+  const { XDG_STATE_HOME: base = "", HOME: home = homedir() } = environment
+  return join(isAbsolute(base) ? base : join(home, ".local", "state"), "baton")
+}
 
 export const OUTBOX_FOLDER = "outbox"
 export const RECORD_ENDING = ".json"

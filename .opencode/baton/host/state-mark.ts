@@ -15,10 +15,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs"
-import { homedir } from "node:os"
-import { dirname, isAbsolute, join, relative, resolve } from "node:path"
+import { dirname, join, relative, resolve } from "node:path"
 import { describeError, errorCode, hasNoLinks, isNotFound } from "./log.ts"
-import { bundleRoot, stateRoot } from "./project.ts"
+import { accountFolder, bundleRoot, stateRoot } from "./project.ts"
 import { readOwnBytes, readOwnTextSync, runGitSync } from "./untrusted.ts"
 
 export const MARK = ".mark"
@@ -26,12 +25,6 @@ const KEY_VARIABLE = "BATON_STATE_KEY"
 /** For this account alone. */
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
-
-/** Folder of what Baton keeps for this account outside of all projects. */
-export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): string => {
-  const { XDG_STATE_HOME: base = "", HOME: home = homedir() } = environment
-  return join(isAbsolute(base) ? base : join(home, ".local", "state"), "baton")
-}
 
 const keyFile = (): string => join(accountFolder(), "state.key")
 

@@ -82,8 +82,8 @@ export const createLearningHooks = (core: Core): Hooks => {
     if (!textsOf(parts).some(mayTeach)) return false
     // A message that sets a task teaches nothing, and need not wait for the rules.
     if (textsOf(parts).some((text) => text.includes("Task:"))) {
-      const { collectUserText, parseTask } = await import("../task/parse.ts")
-      if (parseTask(collectUserText(parts)) !== undefined) return false
+      const { setsTask } = await import("../task/parse.ts")
+      if (setsTask(parts)) return false
     }
     return (await import("./detect.ts")).isTeaching(parts)
   }

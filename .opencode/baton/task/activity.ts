@@ -1,45 +1,9 @@
 import { isAbsolute, relative } from "node:path"
 import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
+import { pathsToWrite } from "../host/messages.ts"
 import { isRecord } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-
-/** OpenCode's tools that change the one file they name; `multiedit` is from older versions. */
-export const EDITING_TOOLS: ReadonlySet<string> = new Set(["edit", "write", "multiedit"])
-/** Tools that name their files inside a patch; `patch` is from older versions. */
-export const PATCH_TOOLS: ReadonlySet<string> = new Set(["apply_patch", "patch"])
-
-/**
- * Lines of a patch that name a file; every other line begins with a space, a sign or an @. As in OpenCode, `\n` alone ends a
- * line, and white space around the path, or none, does not count (seen in 1.2.15 and 1.18.33).
- */
-export const PATCH_PATH =
-  /(?<![^\n])(\*\*\* (?:Add File|Update File|Delete File|Move to):[^\S\n]*)(\S(?:[^\n]*\S)?)([^\S\n]*)(?![^\n])/g
-
-/** OpenCode's own tools that write files. */
-export const WRITING_TOOLS: ReadonlySet<string> = new Set([...EDITING_TOOLS, ...PATCH_TOOLS])
-
-const pathOf = (value: unknown): string[] =>
-  isRecord(value) && typeof value.filePath === "string" ? [value.filePath] : []
-
-type Arguments = Readonly<Record<string, unknown>>
-
-const pathsOfPatch = ({ patchText }: Arguments, header = ""): string[] =>
-  typeof patchText === "string"
-    ? [...patchText.matchAll(PATCH_PATH)].flatMap(([, start = "", path]) =>
-        path && start.includes(header) ? path : [],
-      )
-    : []
-
-/** Returns the files that a call of a writing tool names. */
-export const pathsToWrite = (tool: string, args: Arguments): string[] => {
-  if (!WRITING_TOOLS.has(tool)) return []
-  const edits = Array.isArray(args.edits) ? args.edits.flatMap(pathOf) : []
-  return [...pathOf(args), ...edits, ...pathsOfPatch(args)]
-}
-
-/** Returns the new paths of files that a patch moves. */
-export const movesTo = (args: Arguments): string[] => pathsOfPatch(args, "Move to")
 
 /** Reads and changes of one file; `byShell` is true if a shell command was seen to change it. */
 type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }

@@ -1,24 +1,5 @@
+import { collectUserText } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-
-/** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
-type TextPartLike = {
-  readonly type: string
-  readonly text?: string | undefined
-  readonly synthetic?: boolean | undefined
-  readonly ignored?: boolean | undefined
-}
-
-/**
- * Collects the user's text of one message: its text parts, joined by line breaks, without those that OpenCode or a plugin
- * added (`synthetic`) and those the model never sees (`ignored`). Empty if there are none.
- *
- * Pass the parts of a user message only: an assistant's text parts look the same.
- */
-export const collectUserText = (parts: readonly TextPartLike[]): string =>
-  parts
-    .filter((part) => part.type === "text" && part.synthetic !== true && part.ignored !== true)
-    .map((part) => part.text ?? "")
-    .join("\n")
 
 /** `opencode run "a b"` sends an argument that has a blank as `"a b"`; `$(cat file)` may add a byte order mark. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
@@ -164,6 +145,10 @@ export const parseTask = (text: string): ParsedTask | undefined => {
   const taskID = parseTaskID(text)
   return taskID === undefined ? undefined : { taskID, ...statedRole(text) }
 }
+
+/** Tells whether a user's message sets the task of its session. */
+export const setsTask = (parts: Parameters<typeof collectUserText>[0]): boolean =>
+  parseTask(collectUserText(parts)) !== undefined
 
 // Natural spellings: a line of the user's that only names a task, as `Work on ts-b54507`. A program writes
 // the exact form; a natural one counts only if the ledger knows the id, since ids stand in pasted text, too.

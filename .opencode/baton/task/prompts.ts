@@ -1,8 +1,9 @@
+import { basename, dirname, join } from "node:path"
 import { errorCode, type Log } from "../host/log.ts"
-import { bundlePrompts, hasBundle } from "../host/project.ts"
+import { bundleRoot, hasBundle } from "../host/project.ts"
 import type { Notices } from "../host/tui.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
-import { type Role, splitLines } from "./parse.ts"
+import type { Role } from "./parse.ts"
 
 export const PROMPT_NAMES = ["handoff", "handoff-command", "worker", "planner"] as const
 
@@ -147,6 +148,12 @@ export const promptPaths = ({ read }: PromptFiles): string[] =>
     return file.kind === "foreign" ? paths.filter((path) => path !== file.path) : paths
   })
 
+/** The prompts that come with this copy: beside a global one, and beside the `.opencode` of the npm package. */
+const bundlePrompts: string = join(
+  basename(dirname(bundleRoot)) === ".opencode" ? dirname(dirname(bundleRoot)) : dirname(bundleRoot),
+  "prompts",
+)
+
 /** The prompts of a project; those of the copy that serves it stand in for the missing ones, if it has no copy of its own. */
 export const openPromptFiles = (projectRoot: string): PromptFiles =>
   createPromptFiles({ root: projectRoot, shared: hasBundle(projectRoot) ? undefined : bundlePrompts })
@@ -172,7 +179,7 @@ export const fillTaskID = (text: string, taskID: string): string => text.replace
  */
 export const extractProtocol = (markdown: string, { taskID }: { taskID: string }): string | undefined => {
   let section: string[] | undefined
-  for (const line of splitLines(markdown)) {
+  for (const line of markdown.split(/\r\n|\r|\n/)) {
     const trimmed = line.trim()
     if (OPENING_MARKER.test(trimmed)) {
       section = []

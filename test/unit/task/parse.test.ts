@@ -1,11 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { collectUserText } from "../../../.opencode/baton/host/messages.ts"
 import type { Role } from "../../../.opencode/baton/task/parse.ts"
 import * as parser from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 
-const { collectUserText, extractBrief, parseRole, parseTask, parseTaskID } = parser
+const { extractBrief, parseRole, parseTask, parseTaskID } = parser
 
 const MEGABYTE = 1_048_576
 

@@ -5,7 +5,7 @@
 import { lstatSync, realpathSync } from "node:fs"
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { isNotFound } from "../../host/log.ts"
-import { EDITING_TOOLS, PATCH_PATH, PATCH_TOOLS } from "../../task/activity.ts"
+import { EDITING_TOOLS, PATCH_PATH, PATCH_TOOLS } from "../../host/messages.ts"
 
 export type SandboxPaths = {
   /** OpenCode's directory, the base of relative paths. */
