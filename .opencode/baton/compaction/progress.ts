@@ -95,7 +95,7 @@ export const createProgress = (deps: ProgressDeps) => {
     const { count: number, recorded: summaries, lastHandoff: last } = sessionState
     const isNewest = last !== undefined && last.summaryID === summaries.at(-1)
     // Among the facts, which a handoff takes over.
-    const end = crashedSince === undefined ? "" : `\n- The session ended without a word in the turn of ${crashedSince}`
+    const end = crashedSince === undefined ? "" : `\n- The session ended in the middle of the turn of ${crashedSince}`
     if (number === 0 || !isNewest || handoffText(sessionState, taskID) === undefined)
       return renderProgressSection(sessionID, at, facts) + end
     const compaction = { summaryID: last.summaryID, summary: last.text }
@@ -158,8 +158,8 @@ export const createProgress = (deps: ProgressDeps) => {
       const { taskID = binding.taskID } = work
       await record({ ...binding, taskID }, isIdle ? undefined : since)
       if (!isIdle) {
-        log.warn("a session ended without a word", { sessionID, taskID, since })
-        const message = `Session ${sessionID} ended without a word in the turn of ${since}`
+        log.warn("a session ended in the middle of a turn", { sessionID, taskID, since })
+        const message = `Session ${sessionID} ended in the middle of the turn of ${since}`
         await outbox.addIfMissing({ kind: "log", taskID, message })
       }
     }

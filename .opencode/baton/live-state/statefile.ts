@@ -10,7 +10,7 @@ import { isObject, type LiveState, type StreamLine } from "./protocol.ts"
 export const STATEFILE_ENDING = ".json"
 /** Exists beside a statefile while its process runs. */
 export const LOCK_ENDING = ".lock"
-/** The newest state of this name whose process ended without a word, in the middle of work. */
+/** The newest state of this name whose process ended in the middle of work. */
 export const CRASHED_ENDING = `-crashed${STATEFILE_ENDING}`
 
 /** The folder of a project's statefiles. */

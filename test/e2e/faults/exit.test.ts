@@ -181,7 +181,7 @@ describe.each(endsOf(SEED))("OpenCode $version", { timeout: deadline(300_000) },
 
     const context = `killed after ${JSON.stringify(moments)}; followed: ${[...followed].join(", ")}`
     const { description } = await task.ledger.show(task.taskID)
-    const records = (await recordsOf(task)).filter((message) => !message.includes("ended without a word"))
+    const records = (await recordsOf(task)).filter((message) => !message.includes("ended in the middle of"))
     const numbers = records.map((record) => record.replace(/:.*/, ""))
     expect(numbers, context).toEqual(records.map((_, index) => `Compaction ${index + 1}`))
     const summaries = records.map(summaryNumber)

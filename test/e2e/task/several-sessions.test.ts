@@ -114,7 +114,7 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
     expect(description).toContain("Failed when last run: `ls /no/such/folder`")
     expect(logs).toEqual([])
     expect(turn).toContain("src/lexer.ts ×1")
-    expect(turn).not.toContain("ended without a word")
+    expect(turn).not.toContain("ended in the middle of")
   })
 })
 
@@ -159,14 +159,14 @@ describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
     await eventually("its end", () => (isAlive(pid) ? undefined : true))
     await runWell(task, task.message)
     const turn = lastTurn(task)
-    expect(turn).toContain("ended without a word")
+    expect(turn).toContain("ended in the middle of")
     expect(turn).toContain("src/lexer.ts ×1")
     expect(turn).toContain("Failed when last run: `ls /no/such/folder`")
     expect(stateFiles(task)).toEqual([])
     const { description, logs } = await task.ledger.show(task.taskID)
     expect(description).toContain("src/lexer.ts ×1")
     expect(logs.map(({ message }) => message)).toEqual([
-      expect.stringMatching(/^Session ses_\w+ ended without a word in the turn of 2/),
+      expect.stringMatching(/^Session ses_\w+ ended in the middle of the turn of 2/),
     ])
   })
 })

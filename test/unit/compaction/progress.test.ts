@@ -190,13 +190,13 @@ describe("work in progress", () => {
     const since = "2026-01-01T00:00:00.000Z"
     writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, ...ended }))
     await progress.recover()
-    const end = `- The session ended without a word in the turn of ${since}`
+    const end = `- The session ended in the middle of the turn of ${since}`
     const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}$`)
     expect(await sections(records)).toEqual(
       Array(records).fill(crashed ? expect.stringMatching(section) : expect.anything()),
     )
     const logs = added.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
-    expect(logs).toEqual(Array(crashed).fill(`Session ${sessionID} ended without a word in the turn of ${since}`))
+    expect(logs).toEqual(Array(crashed).fill(`Session ${sessionID} ended in the middle of the turn of ${since}`))
     expect(mark() === undefined).toBe(records > 0)
   })
 
