@@ -1,12 +1,13 @@
 import { basename } from "node:path"
 import { findProjectFolder } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
+import { splitLines } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { parseTaskID, splitLines, unquoteArgument } from "../task/parse.ts"
+import { parseTaskID, unquoteArgument } from "../task/parse.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 
 type TaskCommandDeps = {

@@ -1,4 +1,5 @@
 import { truncate } from "../host/log.ts"
+import { splitLines } from "../host/messages.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
 import { DRAFT_START } from "./hooks.ts"
@@ -29,8 +30,7 @@ const GOAL_CHARACTERS = 2_000
 const SHOWN_DIRTY_FILES = 40
 
 const quote = (text: string): string =>
-  text
-    .split(/\r\n|\r|\n/)
+  splitLines(text)
     .map((line) => `> ${line}`.trimEnd())
     .join("\n")
 

@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path"
 import { truncate } from "../host/log.ts"
+import { splitLines } from "../host/messages.ts"
 import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
 import type { FileReference, LineRange } from "./references.ts"
 
@@ -16,7 +17,7 @@ const cutLine = (line: string): string =>
 
 /** A final line end adds no empty line. */
 const toLines = (text: string): string[] => {
-  const lines = text.split(/\r\n|\r|\n/)
+  const lines = splitLines(text)
   if (lines.at(-1) === "") lines.pop()
   return lines
 }

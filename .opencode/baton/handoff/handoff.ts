@@ -6,6 +6,7 @@ import type { Services } from "../core/services.ts"
 import { type ChildSessions, createChildSessions } from "../host/child-sessions.ts"
 import { readGitState } from "../host/git.ts"
 import { type Log, truncate } from "../host/log.ts"
+import { splitLines } from "../host/messages.ts"
 import { type AgentAndModel, createSessions, findAgentAndModel, readModels, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createTui, detectUi } from "../host/tui.ts"
@@ -79,8 +80,7 @@ const toReference = (given: string): FileReference => {
 const START_FLAG = /^--start(?=\s|$)/
 
 const firstLine = (text: string): string =>
-  text
-    .split(/\r\n|\r|\n/)
+  splitLines(text)
     .map((line) => line.replace(/^[\s#>*-]+/, "").trim())
     .find((line) => line !== "") ?? "go on"
 

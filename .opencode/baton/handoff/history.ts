@@ -1,7 +1,7 @@
-import { collectUserText, isSummary } from "../host/messages.ts"
+import { collectUserText, isSummary, splitLines } from "../host/messages.ts"
 import { messagePages, type Sessions } from "../host/sessions.ts"
 import { type Activity, activityOf, type Step, stepsOf } from "../task/activity.ts"
-import { extractBrief, parseRole, splitLines } from "../task/parse.ts"
+import { extractBrief, parseRole } from "../task/parse.ts"
 import { findMarker, renderMarker } from "./draft.ts"
 
 /** Facts about a whole session, read from the newest page back. */

@@ -23,6 +23,8 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
     .map((part) => part.text ?? "")
     .join("\n")
 
+export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
+
 export type CompletedCompaction = {
   /** The user message with the `compaction` part, which the model reads as "What did we do so far?". */
   requestID: string
@@ -99,7 +101,7 @@ const ONE_LINE_CHARACTERS = 200
 
 /** The summary in one line for the log: its first line that is no heading, without markdown, at most 200 characters. */
 export const summaryLine = (summary: string): string => {
-  const lines = summary.split(/\r\n|\r|\n/).map((line) => ({
+  const lines = splitLines(summary).map((line) => ({
     text: line.replace(/^[\s#>*+-]+/, "").trim(),
     isHeading: /^\s*#/.test(line),
   }))

@@ -1,6 +1,6 @@
 import type { Part } from "@opencode-ai/sdk"
-import { collectUserText } from "../host/messages.ts"
-import { extractBrief, fenceAfter, parseTask, splitLines } from "../task/parse.ts"
+import { collectUserText, splitLines } from "../host/messages.ts"
+import { extractBrief, fenceAfter, parseTask } from "../task/parse.ts"
 import type { LearningType } from "./known.ts"
 import { EXCLUSIONS, SIGNALS } from "./signals.ts"
 import { contentWords } from "./words.ts"

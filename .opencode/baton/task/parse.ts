@@ -1,4 +1,4 @@
-import { collectUserText } from "../host/messages.ts"
+import { collectUserText, splitLines } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 
 /** `opencode run "a b"` sends an argument that has a blank as `"a b"`; `$(cat file)` may add a byte order mark. */
@@ -12,8 +12,6 @@ export const unquoteArgument = (text: string): string => {
   if (!isQuoted || inner.replaceAll('\\"', "").includes('"')) return text
   return inner.replaceAll('\\"', '"')
 }
-
-export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
 
 /**
  * The lines of a user's text without the quote that `opencode run` puts before the first. Its closing quote stays, since it

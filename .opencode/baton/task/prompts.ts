@@ -1,5 +1,6 @@
 import { basename, dirname, join } from "node:path"
 import { errorCode, type Log } from "../host/log.ts"
+import { splitLines } from "../host/messages.ts"
 import { bundleRoot, hasBundle } from "../host/project.ts"
 import type { Notices } from "../host/tui.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
@@ -179,7 +180,7 @@ export const fillTaskID = (text: string, taskID: string): string => text.replace
  */
 export const extractProtocol = (markdown: string, { taskID }: { taskID: string }): string | undefined => {
   let section: string[] | undefined
-  for (const line of markdown.split(/\r\n|\r|\n/)) {
+  for (const line of splitLines(markdown)) {
     const trimmed = line.trim()
     if (OPENING_MARKER.test(trimmed)) {
       section = []
