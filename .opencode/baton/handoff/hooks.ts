@@ -9,7 +9,7 @@ import { stateRoot } from "../host/project.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
 
-/** Of the handoffs in the state folder. Here, so that a start need not load their store. */
+/** The folder of the handoffs in the state folder. Named here, so that a start does not load their store. */
 export const HANDOFFS_FOLDER = "handoffs"
 
 type Turn = {

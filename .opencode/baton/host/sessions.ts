@@ -271,7 +271,7 @@ export const readModels = (client: Pick<PluginInput["client"], "config">): Promi
     (data) => (isRecord(data) ? { value: modelsIn(data) } : undefined),
   )
 
-/** Lists OpenCode's agents, each as OpenCode gives it. */
+/** Lists OpenCode's agents, unchecked. */
 export const readAgents = (client: Pick<PluginInput["client"], "app">): Promise<Result<unknown[]>> =>
   createClientCall(CALL_DEADLINE_MS)("app.agents", () => client.app.agents(), readAs(Array.isArray))
 

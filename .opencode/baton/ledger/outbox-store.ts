@@ -9,7 +9,10 @@ import type { StateFolder } from "../host/state.ts"
 import { makeState, sealOf } from "../host/state-mark.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 
-/** The task or the project that an entry is about. Entries of one subject are delivered in order; a waiting one blocks only its own subject. */
+/**
+ * The task or the project that an entry is about. Entries of one subject are delivered in order; a waiting one blocks only
+ * its own subject.
+ */
 export const subjectOf = (entry: { readonly taskID: string } | { readonly project: string }): string =>
   "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
 
@@ -164,7 +167,7 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
-/** The last part tells the queue; records of earlier versions have none. */
+/** The last part tells the subject; records of earlier versions have none. */
 const TAGGED = /^(\d{13}-\d{6}-[^-]+-)([0-9a-f]{8})(?=\.json$)/
 const tagOf = (subject: string): string => createHash("sha256").update(subject).digest("hex").slice(0, 8)
 
@@ -281,7 +284,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
       const count = String(last.count).padStart(COUNT_DIGITS, "0")
       return `${stamp}-${count}-${id}-${tagOf(subjectOf(entry))}${RECORD_ENDING}`
     },
-    /** Names of the waiting records, oldest first; of one queue those that may be its own. @throws when neither disk nor memory can tell */
+    /** Names of the waiting records, oldest first; of one subject those that may be its own. @throws when neither disk nor memory can tell */
     list: async (subject?: string): Promise<string[]> => {
       const wanted = subject === undefined ? undefined : tagOf(subject)
       const isWanted = (name: string): boolean =>
@@ -347,7 +350,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
     /**
      * Puts a parked record into its place in the order again. For the holder of the lock.
      *
-     * @returns its name there, another one if it is for another queue now
+     * @returns its name there, another one if its subject changed
      * @throws when the disk refuses
      */
     putBack: async (name: string, record: OutboxRecord): Promise<string> => {

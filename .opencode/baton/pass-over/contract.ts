@@ -170,7 +170,7 @@ export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictOb
     findings: z.array(finding).default([]),
     recommendations: z.array(z.string().min(1)).default([]),
     artifacts: z.array(claimedArtifact).default([]).describe("Decisions, findings and messages; files are seen to"),
-    return_to: z.string().min(1).optional().describe("The agent that passed the work on, no other"),
+    return_to: z.string().min(1).optional().describe("Only the agent that passed the work on"),
     summary: z.string().trim().min(1).describe("What the originator has to know, in a few sentences"),
   })
 

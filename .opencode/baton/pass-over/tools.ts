@@ -64,7 +64,7 @@ const OFFERED = {
       { type: "array", items: { anyOf: CLAIMED } },
       "Decisions, findings and messages; files are seen to",
     ),
-    return_to: types.optionalString("The agent that passed the work on, no other"),
+    return_to: types.optionalString("Only the agent that passed the work on"),
     summary: types.string("What the originator has to know, in a few sentences"),
   },
   [APPLY_TOOL]: {

@@ -3,7 +3,7 @@ import { access, open, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
-import { stateRoot } from "../../host/project.ts"
+import { OUTBOX_FOLDER, stateRoot } from "../../host/project.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { findForeign, HOW_TO_TRUST, listAside } from "../../host/state-mark.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
@@ -229,7 +229,7 @@ export const outboxCheck: Check = {
   readsState: true,
   run: async ({ root }) => {
     const state = createStateFolder(root)
-    const outbox = state.path("outbox")
+    const outbox = state.path(OUTBOX_FOLDER)
     const files = createOutboxStore(state)
     return [describeWaiting(await files.list()), ...(await listParked(files, outbox))]
   },

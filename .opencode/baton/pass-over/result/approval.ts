@@ -189,7 +189,7 @@ const askForApproval = async (record: PassRecord, deps: ApprovalDeps): Promise<A
       const seconds = deadlineMs / 1000
       return {
         kind: "approved",
-        note: `No answer came within ${seconds} s whether it may go back (${why}).`,
+        note: `No answer came within ${seconds} s to the question whether it may go back (${why}).`,
       }
     }
   }
