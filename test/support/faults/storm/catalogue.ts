@@ -140,12 +140,12 @@ const plantRecord = ({ project }: TaskProject, name: string, entry: object | str
   writeFileSync(join(folder, `${name}.json`), isContent ? entry : renderOwnRecord(project, record()))
 }
 
-const outboxFault = (name: string, parked: number, arrange: NonNullable<Fault["arrange"]>): Fault => ({
+const outboxFault = (name: string, parked: number, arrange?: NonNullable<Fault["arrange"]>): Fault => ({
   name: `the outbox holds ${name}`,
   // While the state is broken, no files can be added to it.
   slots: ["outbox", ".opencode/state"],
   parked,
-  arrange,
+  ...(arrange ? { arrange } : {}),
 })
 
 /** Almost the ledger's limit for a description: a handoff does not fit after it. */
@@ -162,12 +162,16 @@ const OUTBOX_FAULTS: readonly Fault[] = [
     const entry = { kind: "log", taskID: "ts-0000000000ff", message: "For nobody." }
     plantRecord(task, "0000000000001-000000-aaaaaaaa", entry)
   }),
-  outboxFault("a handoff that finds no room", 1, async (task) => {
-    const specification = "x".repeat(FULL_DESCRIPTION_CHARACTERS)
-    const taskID = await task.ledger.addTask({ title: "Full", specification, definitionOfDone: "none" })
-    const entry = { kind: "handoff", taskID, sessionID: "ses_of_nobody", section: "y".repeat(5_000) }
-    plantRecord(task, "0000000000002-000000-bbbbbbbb", entry)
-  }),
+  {
+    ...outboxFault("a handoff that finds no room", 1),
+    // Before another fault can lock the ledger, which gets a task here.
+    prepare: async (task) => {
+      const specification = "x".repeat(FULL_DESCRIPTION_CHARACTERS)
+      const taskID = await task.ledger.addTask({ title: "Full", specification, definitionOfDone: "none" })
+      const entry = { kind: "handoff", taskID, sessionID: "ses_of_nobody", section: "y".repeat(5_000) }
+      plantRecord(task, "0000000000002-000000-bbbbbbbb", entry)
+    },
+  },
   outboxFault("the lock of a process that has ended", 0, (task) => {
     const lock = join(makeOwnFolder(task.project, "outbox"), "lock")
     const at = Date.now() / 1000 - STALE_LOCK_SECONDS
