@@ -1,3 +1,4 @@
+import type { Part } from "@opencode-ai/sdk"
 import { collectUserText, splitLines } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 
@@ -145,8 +146,7 @@ export const parseTask = (text: string): ParsedTask | undefined => {
 }
 
 /** Tells whether a user's message sets the task of its session. */
-export const setsTask = (parts: Parameters<typeof collectUserText>[0]): boolean =>
-  parseTask(collectUserText(parts)) !== undefined
+export const setsTask = (parts: readonly Part[]): boolean => parseTask(collectUserText(parts)) !== undefined
 
 // Natural spellings: a line of the user's that only names a task, as `Work on ts-b54507`. A program writes
 // the exact form; a natural one counts only if the ledger knows the id, since ids stand in pasted text, too.
