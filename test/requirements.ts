@@ -27,6 +27,15 @@ export const REQUIREMENTS = {
   "task.D3":
     "task_show and task_log are offered to an agent that may not use bash in a session with a task, and to no other.",
 
+  "words.A1":
+    "The user's words in a session with a task are kept verbatim with message and time; what an agent, a command's template, a draft or c2c wrote is never shown as theirs.",
+  "words.A2":
+    "The compaction's request, each note, the ledger's section and the next session's opening hold the user's words, the newest whole and first, and say that later ones count.",
+  "words.A3":
+    "A message that was undone takes with it its words, task, role and automatic task; undone and redone, all is as before.",
+  "words.A4":
+    "A summary that says less than the one before is recorded as what it is, with the last good handoff behind it in note, ledger and next session.",
+
   "notices.A1":
     "What happens to a session's task, learnings, passes and records is shown in the TUI, each event once, in a toast that begins with Baton.",
   "notices.A2":

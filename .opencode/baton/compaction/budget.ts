@@ -1,5 +1,5 @@
 /** Limit of what Baton adds to a request. */
-export const MAX_ADDED_CHARACTERS = 12_000
+export const MAX_ADDED_CHARACTERS = 16_000
 /** The same as a share of the model's context, so that no addition can start a compaction loop. */
 const MAX_CONTEXT_SHARE = 0.1
 /** Assumed while a model's context is unknown: small enough for any model that can do agent work. */
@@ -67,6 +67,8 @@ export type Section = {
   maxShare: number
   /** The text ends with a fence, which a cut must not open. */
   isFenced?: boolean
+  /** Makes a text that fits, in place of a cut; "" where none does. */
+  shrink?: (fits: (text: string) => boolean) => string
   /** Place of the whole text, for the notice about a cut. */
   source: string
 }
@@ -79,7 +81,8 @@ const cutNotice = (section: Section, kept: number): string =>
   `[${section.name} cut to ${kept} of ${section.text.length} characters; the whole is in ${section.source}]`
 
 const shorten = (section: Section, share: number, budget: Budget): string => {
-  const { text, isFenced = false } = section
+  const { text, isFenced = false, shrink } = section
+  if (shrink) return shrink((shorter) => budget.cost(shorter) <= share)
   const end = isFenced ? text.slice(text.lastIndexOf("\n")) : ""
   const body = text.slice(0, text.length - end.length)
   const room = share - budget.cost("x".repeat(NOTICE_ROOM) + end)

@@ -2,15 +2,17 @@ import type { Hooks } from "@opencode-ai/plugin"
 import { createLruMap, type LruMap, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { latestCompaction, showsPreviousSummary } from "../host/messages.ts"
+import { type CompletedCompaction, latestCompaction, showsPreviousSummary } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
+import { fenced } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder } from "./recorder.ts"
 import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
+import { judgeSummary } from "./summary.ts"
 import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
@@ -104,6 +106,8 @@ type CompactionDeps = ContextDeps & {
   sessionStates: SessionStates
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
   seen: LruMap<SeenSession>
+  /** Whether another session was seen at work now. */
+  isAtWork: (sessionID: string) => Promise<boolean>
   now: () => Date
 }
 
@@ -128,11 +132,24 @@ const handoffsBeside = (
   })
 }
 
+type Summary = { readonly summaryID: string; readonly text: string }
+
+/** The newest summary, behind the last one that says more. */
+const newestWith = (
+  recorded: Summary | undefined,
+  { summaryID, summary }: CompletedCompaction,
+  instructions: string,
+): Summary => {
+  const before = recorded?.summaryID === summaryID ? undefined : recorded
+  if (!before || !judgeSummary(summary, before.text, instructions).saysLess) return { summaryID, text: summary }
+  return { ...before, text: `${before.text}\n\nThe newest summary, which says less:\n${fenced(summary)}` }
+}
+
 export type Compaction = ReturnType<typeof createCompaction>
 
 /** Prepares the summariser's prompt and records the summary. */
 export const createCompaction = (deps: CompactionDeps) => {
-  const { tasks, sessionStates, outbox, seen, sessions, notices, log, now } = deps
+  const { tasks, sessionStates, outbox, seen, sessions, isAtWork, notices, log, now } = deps
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const isTurnSeen = (sessionID: string): boolean => seen.get(sessionID)?.isTurnSeen === true
   /** A turn that ran in this process showed every summary: only a session resumed right into its compaction is searched. */
@@ -156,7 +173,7 @@ export const createCompaction = (deps: CompactionDeps) => {
   const findPreviousSummary = async (
     sessionID: string,
     sessionState: SessionState,
-    searched: Prepared["searched"],
+    { searched, instructions }: Pick<Prepared, "searched" | "instructions">,
   ): Promise<string | undefined> => {
     const newest = await sessions.messages(sessionID, IN_A_ROW_MESSAGES)
     if (newest.kind === "failed")
@@ -168,7 +185,7 @@ export const createCompaction = (deps: CompactionDeps) => {
     const isVisible = showsPreviousSummary(messages)
     const latest = latestCompaction(messages)
     const recorded = sessionState.lastHandoff
-    const last = latest && latest.summary !== "" ? { summaryID: latest.summaryID, text: latest.summary } : recorded
+    const last = latest && latest.summary !== "" ? newestWith(recorded, latest, instructions) : recorded
     if (last) {
       const newestID = latest?.summaryID ?? sessionState.recorded.at(-1)
       if (!isVisible || newestID !== last.summaryID) return last.text
@@ -187,7 +204,16 @@ export const createCompaction = (deps: CompactionDeps) => {
     const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
     return { ...fresh, facts, wasPrefetched: true }
   }
-  const recorder = createRecorder({ sessionStates, sessions, outbox, loadContext: takeContext, notices, log, now })
+  const recorder = createRecorder({
+    sessionStates,
+    sessions,
+    outbox,
+    loadContext: takeContext,
+    instructions: (sessionID) => readInstructions(deps, sessionID),
+    notices,
+    log,
+    now,
+  })
 
   return {
     ...recorder,
@@ -200,17 +226,32 @@ export const createCompaction = (deps: CompactionDeps) => {
     preparePrompt: async (sessionID: string, output: CompactingOutput): Promise<Change | undefined> => {
       const prepared = await preparations.take(sessionID)
       if (!prepared) return undefined
-      const { binding, instructions, searched } = prepared
+      const { binding, instructions } = prepared
       const sessionState = await sessionStates.load(sessionID)
       const { count, activity } = sessionState
-      const context = { ...prepared.context, facts: { ...prepared.context.facts, compactions: count, activity } }
+      const { note, opening } = sessionState
+      const hasShell = (note ?? opening)?.hasShell ?? true
+      const context: CompactionContext = {
+        ...prepared.context,
+        identity: { ...prepared.context.identity, hasShell },
+        facts: { ...prepared.context.facts, compactions: count, activity },
+      }
+      const others = await Promise.all(
+        handoffsBeside(binding, context.handoffs, sessionState).map(async (section) => {
+          const writer = parseHandoffTitle(section)?.sessionID ?? ""
+          const task = await tasks.readStored(writer)
+          const isElsewhere = task === undefined && context.identity.claim?.session === writer
+          const isNow = isElsewhere || (await isAtWork(writer))
+          return { section, kind: task?.origin === "parent" ? "subagent" : isNow ? "at work" : "earlier" } as const
+        }),
+      )
       const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
-      const previousSummary = await findPreviousSummary(sessionID, shown, searched)
+      const previousSummary = await findPreviousSummary(sessionID, shown, prepared)
       see(sessionID, { context, isSummaryExpected: true, isUncompacted: false })
       const specification = originalSpecification(
         sessionState,
         binding.taskID,
-        taskInLedger(context.identity)?.specification,
+        taskInLedger(context.identity)?.specification.untrusted,
       )
       await sessionStates.update(sessionID, (current) => ({ ...current, specification }))
       // Not awaited: the context is in memory, and the record that follows is saved in turn.
@@ -220,7 +261,7 @@ export const createCompaction = (deps: CompactionDeps) => {
           instructions,
           identity: context.identity,
           facts: context.facts,
-          otherHandoffs: handoffsBeside(binding, context.handoffs, sessionState),
+          otherHandoffs: others,
           previousSummary,
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
@@ -247,7 +288,8 @@ export const createCompaction = (deps: CompactionDeps) => {
           return
         }
         const compaction = latestCompaction(newest.value.messages)
-        if (compaction) await recorder.record(binding, compaction)
+        const hasShell = (await sessionStates.load(sessionID)).opening?.hasShell ?? true
+        if (compaction) await (await recorder.record(binding, compaction, hasShell)).recorded
         else log.warn("compaction reported, but no summary found", { sessionID })
       }
     },

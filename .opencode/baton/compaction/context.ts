@@ -1,5 +1,6 @@
 import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
+import { untrusted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
 import { splitHandoffs } from "../ledger/description.ts"
@@ -54,7 +55,7 @@ for the handoff section of the description only, with the specification left wor
 `
 
 export type ContextDeps = {
-  sessions: Pick<Sessions, "todos">
+  sessions: Pick<Sessions, "todos" | "messages">
   ledger: Pick<Ledger, "readTask">
   prompts: Pick<PromptFiles, "read">
   /** Reads the setting. */
@@ -68,6 +69,7 @@ export type ContextDeps = {
 /** The material for a compaction's texts. Each part has a fallback of its own. */
 export type CompactionContext = {
   identity: TaskIdentity
+  logs: LedgerTask["logs"]
   facts: Facts
   /** The handoffs in the task's description, the newest first. */
   handoffs: readonly string[]
@@ -89,7 +91,7 @@ const findOtherClaim = async (
 ): Promise<OtherClaim | undefined> => {
   if (!claim || claim.isOwn || claim.session === sessionID || origin === "parent") return undefined
   const mode = await claimsMode()
-  return mode === "off" ? undefined : { summary: claim.summary, isExclusive: mode === "exclusive" }
+  return mode === "off" ? undefined : { ...claim, isExclusive: mode === "exclusive" }
 }
 
 /** Only a role's heading brings its protocol. */
@@ -136,22 +138,22 @@ export const readKnownTask = async (
   binding: SessionTask,
   deadlineMs = LEDGER_DEADLINE_MS,
 ): Promise<KnownTask> => {
-  const { sessionID, taskID, role, brief, origin } = binding
+  const { sessionID, taskID, role, said, order } = binding
   const read = await deps.ledger.readTask(taskID, { deadlineMs, withClaim: true })
   if (read.kind !== "found") {
     const reason = read.kind === "unknown" ? `the ledger has no task ${taskID}` : read.reason
     deps.log.warn("task not read from the ledger", { sessionID, taskID, reason })
   }
   const protocol = readProtocol(deps, binding)
-  const known = { taskID, role, brief, protocol, isChild: origin === "parent" }
+  const known = { taskID, role, said, protocol, order, hasShell: true }
   if (read.kind === "unknown") return { identity: { ...known, ledger: "unknown" }, handoffs: [], logs: [] }
   if (read.kind === "unavailable") {
     const { reason: failure, missingDatabase } = read
     return { identity: known, handoffs: [], logs: [], failure, missingDatabase }
   }
   const { title, status, definitionOfDone, description, logs } = read.task
-  const { specification, handoffs } = splitHandoffs(description)
-  const ledger = { title, status, definitionOfDone, specification }
+  const { specification, handoffs } = splitHandoffs(description.untrusted)
+  const ledger = { title, status, definitionOfDone, specification: untrusted(specification) }
   const claim = await findOtherClaim(deps, binding, read.task.claim)
   return { identity: { ...known, ledger, claim }, logs, handoffs }
 }
@@ -172,11 +174,11 @@ export const loadContext = async (
   binding: SessionTask,
   sessionState: SessionState,
 ): Promise<CompactionContext> => {
-  const [{ identity, handoffs }, facts] = await Promise.all([
+  const [{ identity, handoffs, logs }, facts] = await Promise.all([
     readKnownTask(deps, binding),
     loadFacts(deps, binding.sessionID, sessionState),
   ])
-  return { identity, facts, handoffs }
+  return { identity, logs, facts, handoffs }
 }
 
 /** Reads prompts/handoff.md, or gives the built-in text and logs the file and the reason. */

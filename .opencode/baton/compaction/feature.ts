@@ -8,9 +8,10 @@ import { isRecord } from "../host/schema.ts"
 import { createModelContext, readAgents, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
+import type { TypedMessage } from "../task/user-words.ts"
 import { createOpenings } from "./openings.ts"
 import { createProgress } from "./progress.ts"
-import { createSessionStates, sessionStateSchema } from "./session-state.ts"
+import { createSessionStates, sessionStateSchema, withoutTask } from "./session-state.ts"
 import { createTurns } from "./turns.ts"
 
 /** Tells whether an agent may use the shell: of the rules for all uses of a tool, the last one counts in OpenCode. */
@@ -50,15 +51,16 @@ export const createCompactionFeature = (
     ...shared,
     modelContext: createModelContext(client),
     recover: progress.recover,
+    isAtWork: progress.isAtWork,
   })
-  const { userArrived, ...turns } = createTurns({
+  const { userArrived, addNote, ...turns } = createTurns({
     ...shared,
     openings,
     progress,
     queue,
     loadCompaction: async (seen) => {
       const { createCompaction } = await import("./compaction.ts")
-      return createCompaction({ ...shared, seen })
+      return createCompaction({ ...shared, seen, isAtWork: progress.isAtWork })
     },
     loadClaims: async () => {
       const { createTaskClaims } = await import("./claims.ts")
@@ -87,9 +89,11 @@ export const createCompactionFeature = (
   })
   return {
     ...turns,
+    addNote: (messages: StoredMessage[]) => addNote(messages, mayUseShell),
     runTaskCommand: async (sessionID: string, given: string) => (await taskCommand()).expand(sessionID, given),
-    beginTask: async (sessionID: string, parts: readonly Part[]) =>
-      (await taskCommand()).begin(sessionID, collectUserText(parts)),
+    /** Makes a task of a session's first message, where the user wants that. */
+    beginTask: async ({ sessionID, id }: UserMessage, parts: readonly Part[]) =>
+      (await taskCommand()).begin(sessionID, { messageID: id, text: collectUserText(parts) }),
     showTask: async (sessionID: string) => (await taskCommand()).show(sessionID),
     logToTask: async (sessionID: string, message: string) => (await taskCommand()).log(sessionID, message),
     /** Tells whether the newest message's agent works on a task and may not use bash. */
@@ -99,9 +103,32 @@ export const createCompactionFeature = (
       if (user?.role !== "user" || !binding || binding.origin === "parent") return false
       return !(await mayUseShell(user))
     },
-    userMessage: async ({ sessionID, model }: UserMessage, parts: readonly Part[]): Promise<undefined> => {
+    /** The user undid or redid something: what was made of these messages follows. */
+    undoChanged: async (sessionID: string): Promise<void> => {
+      const before = tasks.cached(sessionID)
+      const change = await tasks.followUndo(sessionID)
+      const after = tasks.cached(sessionID)
+      if ([...change.undone, ...change.redone].some(({ isMade }) => isMade))
+        await (await taskCommand()).followUndo(sessionID, change)
+      if (before && after?.taskID !== before.taskID) await turns.releaseClaim(sessionID)
+      for (const { taskID } of [before, after].filter((task) => task !== undefined))
+        await progress.undone({ sessionID, taskID })
+    },
+    /** @param command the command whose template the message is */
+    userMessage: async (
+      message: UserMessage,
+      parts: readonly Part[],
+      command: TypedMessage["command"],
+    ): Promise<undefined> => {
+      const { sessionID, id: messageID, model } = message
+      const text = collectUserText(parts)
+      const { undone } = await tasks.followUndo(sessionID, { isFinal: true })
+      const made = undone.findLast(({ isMade }) => isMade)
+      if (undone.length > 0 && !tasks.cached(sessionID)) await shared.sessionStates.update(sessionID, withoutTask)
+      if (made && !tasks.cached(sessionID))
+        await (await taskCommand()).begin(sessionID, { messageID, text }, made.taskID)
       // On disk before the request is sent.
-      await tasks.userMessage(sessionID, collectUserText(parts))
+      await tasks.userMessage({ sessionID, messageID, createdAt: message.time.created, text, command })
       userArrived(sessionID, model)
       // Read beside the task, for the request that follows.
       if (tasks.cached(sessionID)) agents().catch(() => {})

@@ -1,10 +1,11 @@
 import { readdirSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
-import type { Event } from "@opencode-ai/sdk"
+import type { Event, Part } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import { agentName } from "../host/guard.ts"
+import { sharesText } from "../host/messages.ts"
 import { bundleRoot } from "../host/project.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
@@ -15,6 +16,9 @@ const MAX_NEW_SESSIONS = 1_000
 /** For a hook that may wait for the ledger. */
 const DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
+
+/** As the user typed it, and the parts that it expands to. */
+type Command = { readonly name: string; readonly arguments: string; readonly parts: readonly Part[] }
 
 type ModelRequest = Parameters<NonNullable<Hooks["chat.params"]>>[0]
 
@@ -44,6 +48,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
   }
   /** Root sessions that began in this process and have no message yet, where `autoTask` is on. */
   const unopened = createLruMap<true>({ limit: MAX_NEW_SESSIONS })
+  /** What each session's user has undone, as OpenCode last said. */
+  const reverts = createLruMap<string>({ limit: MAX_NEW_SESSIONS })
+  /** The newest command of a session, whose message may come next. */
+  const commands = createLruMap<Command>({ limit: MAX_NEW_SESSIONS })
   let isAuto = false
   let setup: typeof import("./task-tools.ts") | undefined
   let command: string | undefined
@@ -60,7 +68,16 @@ export const createCompactionHooks = (core: Core): Hooks => {
         if (isAuto && parentID === undefined) unopened.set(id, true)
         return false
       }
+      case "session.updated": {
+        const { id, revert } = event.properties.info
+        const now = revert?.messageID ?? ""
+        const before = reverts.get(id) ?? ""
+        if (now === before || isTaskless(id)) return false
+        reverts.set(id, now)
+        return true
+      }
       case "session.deleted":
+        reverts.delete(event.properties.info.id)
         return !taskless.delete(event.properties.info.id)
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part
@@ -87,6 +104,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
     "command.execute.before": hook("command.execute.before", DEADLINE_MS, async (input, { parts }) => {
       unopened.delete(input.sessionID)
       const part = parts.find(({ type }) => type === "text")
+      commands.set(input.sessionID, { name: input.command, arguments: input.arguments, parts })
       if (input.command !== command || part?.type !== "text") return undefined
       const text = await (await load()).runTaskCommand(input.sessionID, input.arguments)
       return () => {
@@ -94,10 +112,13 @@ export const createCompactionHooks = (core: Core): Hooks => {
       }
     }),
     "chat.message": hook("chat.message", DEADLINE_MS, async ({ sessionID }, { message, parts }) => {
+      const given = commands.get(sessionID)
+      commands.delete(sessionID)
+      const typed = given && sharesText(given.parts, parts) ? given : undefined
       if (parts.some((part) => part.type === "text" && mayNameTask(part.text))) taskless.delete(sessionID)
-      else if (unopened.has(sessionID) && (await (await load()).beginTask(sessionID, parts))) taskless.delete(sessionID)
+      else if (unopened.has(sessionID) && (await (await load()).beginTask(message, parts))) taskless.delete(sessionID)
       unopened.delete(sessionID)
-      if (!isTaskless(sessionID)) return (await load()).userMessage(message, parts)
+      if (!isTaskless(sessionID)) return (await load()).userMessage(message, parts, typed)
       return undefined
     }),
     "chat.params": hook("chat.params", SHORT_DEADLINE_MS, async (request: ModelRequest) => {
@@ -156,7 +177,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
     }),
     event: feature.observer((event) => {
       if (!needs(event)) return undefined
-      return load().then((loaded) => loaded.observe(event))
+      const { type, properties } = event
+      return load().then((loaded) =>
+        type === "session.updated" ? loaded.undoChanged(properties.info.id) : loaded.observe(event),
+      )
     }),
     dispose: feature.dispose(async () => (await load.current)?.stop()),
   }

@@ -1,14 +1,17 @@
 import type { GitState } from "../host/git.ts"
+import { quoted } from "../host/quoted.ts"
 import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
-import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
-import { fenced, namesTask } from "../task/parse.ts"
+import type { TaskSummary } from "../ledger/ledger.ts"
+import { fenced } from "../task/parse.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
 import type { KnownTask } from "./context.ts"
 import {
-  FROM_AGENTS,
+  logSection,
   type OtherClaim,
+  type OtherHandoff,
   otherHandoffSection,
+  showCommand,
   shownTime,
   type TaskIdentity,
   taskInLedger,
@@ -20,10 +23,10 @@ export type EarlierHandoff = {
   title: HandoffTitle
   /** The handoff without its title. */
   text: string
+  /** It was seen at work now. */
+  isAtWork: boolean
   /** Handoffs of further sessions, the newest first. */
-  others: readonly string[]
-  /** The user's first message in that session, where its record is still there. */
-  brief?: string | undefined
+  others: readonly OtherHandoff[]
   git?: GitSince | undefined
 }
 
@@ -35,8 +38,17 @@ type GitSince = {
   commitsSince: number | undefined
 }
 
-/** `identity.brief` is the text of the message beside it, so that nothing is said twice. */
+/** `identity.said` holds what the user said in earlier sessions: the own messages stand beside it. */
 export type OpeningInput = Omit<KnownTask, "handoffs"> & {
+  message: {
+    /** It is the one that gave the session its task. */
+    isAbove: boolean
+    text: string
+    /** It names the task; otherwise Baton made the task of it. */
+    namesTask: boolean
+    /** It begins with a draft of `/handoff`, which is newer than the last handoff. */
+    hasDraft: boolean
+  }
   /** Ids in the ledger that are most like an unknown one; absent when they could not be listed. */
   nearest?: readonly TaskSummary[] | undefined
   earlier?: EarlierHandoff | undefined
@@ -47,10 +59,10 @@ export type OpeningInput = Omit<KnownTask, "handoffs"> & {
 type OpeningNotice = Notice & { readonly key: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
-const SHOWN_LOG_LINES = 5
-const LOG_LINE_CHARACTERS = 240
+const TITLE_CHARACTERS = 80
 
-const shownTask = ({ id, title, status }: TaskSummary): string => `${id} (${title.slice(0, 80)}, ${status})`
+const shownTask = ({ id, title, status }: TaskSummary): string =>
+  `${quoted(id)} (${quoted(title, TITLE_CHARACTERS)}, ${quoted(status)})`
 
 const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
   if (!nearest) return ""
@@ -64,13 +76,13 @@ const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog in
 export const claimNotice = (taskID: string, summary: string): OpeningNotice => ({
   key: `claimed by ${summary}`,
   title: `task ${taskID} is claimed`,
-  message: `By ${summary}.`,
+  message: `By ${quoted(summary)}.`,
   isProblem: true,
 })
 
 const claimText = (taskID: string, { summary, isExclusive }: OtherClaim): string =>
   [
-    `When this message came, the task was claimed by ${summary}: tell the user so, and look at what was changed there before you change the same files.`,
+    `When this message came, the task was claimed by ${quoted(summary)}: tell the user so, and look at what was changed there before you change the same files.`,
     ...(isExclusive
       ? [
           `While that claim lasts, your tools that change files are refused; \`prog release ${taskID}\` ends it, if the user wants that.`,
@@ -101,47 +113,55 @@ export const openingNotice = ({
       isProblem: true,
     }
   if (ledger === undefined) return undefined
-  if (CLOSED.has(ledger.status))
-    return { key: ledger.status, title: `task ${taskID} is ${ledger.status}`, message: ledger.title, isProblem: true }
-  if (claim) return claimNotice(taskID, claim.summary)
+  const [title, status] = [quoted(ledger.title), quoted(ledger.status)]
+  if (CLOSED.has(status)) return { key: status, title: `task ${taskID} is ${status}`, message: title, isProblem: true }
+  if (claim) return claimNotice(taskID, claim.summary.untrusted)
   const from = earlier ? `\nGoes on from session ${earlier.title.sessionID} (${shownTime(earlier.title.at)})` : ""
-  return { key: "bound", title: `task ${taskID}`, message: `${ledger.title} · ${ledger.status}${from}` }
+  return { key: "bound", title: `task ${taskID}`, message: `${title} · ${status}${from}` }
 }
 
 const childLead = ({ taskID }: TaskIdentity): string =>
-  `[Baton] The session that started you works on task ${taskID}. The task is context for you: the message above is your brief, and all that is asked of you.`
+  `[Baton] The session that started you works on task ${taskID}. The task is context for you: your order is the message that started this session, and all that is asked of you.`
 
 const leadText = (input: OpeningInput): string => {
-  const { identity, failure, missingDatabase, nearest, earlier } = input
-  const { taskID, ledger, isChild, claim } = identity
-  if (isChild) return childLead(identity)
+  const { identity, failure, missingDatabase, nearest, earlier, message } = input
+  const { taskID, ledger, order, claim, hasShell } = identity
+  if (order !== undefined) return childLead(identity)
+  const about = message.isAbove
+    ? `[Baton] The message above ${message.namesTask ? "names" : "is"} task ${taskID}.`
+    : `[Baton] This session works on task ${taskID}.`
   if (ledger === "unknown")
     return [
-      `[Baton] The message above names task ${taskID}, and the ledger has no such task: there is no specification to work by.${nearestText(nearest)}`,
+      `${about} The ledger has no such task: there is no specification to work by.${nearestText(nearest)}`,
       "Tell the user so first and ask which task is meant. Do not guess one.",
     ].join("\n")
   if (missingDatabase !== undefined)
     return [
-      `[Baton] The message above names task ${taskID}. The ledger's database is missing: there is no ledger at ${missingDatabase}. So the task is unknown, and there is no specification to work by.`,
-      `Tell the user so first, and what to do: ${RESTORE} Do none of it yourself. Then go on only as far as the message itself says what to do; what is recorded meanwhile waits for the ledger.`,
+      `${about} The ledger's database is missing: there is no ledger at ${quoted(missingDatabase)}. So the task is unknown, and there is no specification to work by.`,
+      `Tell the user so first, and what to do: ${RESTORE} Do none of it yourself. Then go on only as far as the user's messages say what to do; what is recorded meanwhile waits for the ledger.`,
     ].join("\n")
   if (ledger === undefined)
-    return `[Baton] The message above names task ${taskID}. The ledger did not answer (${failure ?? "no reason known"}), so go on with what the message says; \`prog show ${taskID}\` in the shell may work later.`
-  const isNamed = namesTask(identity.brief, taskID)
-  const about = `[Baton] The message above ${isNamed ? "names" : "is"} task ${taskID}. This is the task as the ledger has it; the program \`prog\` in your shell reads and writes it.`
-  if (CLOSED.has(ledger.status))
-    return `${about}\nThe task is ${ledger.status} already: do not begin it again. Unless the message asks for more work on it, say so and stop. \`prog open ${taskID}\` reopens it.`
-  const binding = "What the message demands or forbids binds you like the specification."
-  const lead = earlier
-    ? `${about} Another session has worked on it: go on where it stands, do not start over. ${binding}`
-    : `${about} ${binding}`
+    return `${about} The ledger did not answer (${failure ?? "no reason known"}), so go on with what the user's messages say; ${showCommand(identity)} may work later.`
+  const tool = hasShell
+    ? "the program `prog` in your shell reads and writes it"
+    : "`task_show` reads it, `task_log` adds to its log"
+  const known = `${about} This is the task as the ledger has it; ${tool}.`
+  const status = quoted(ledger.status)
+  if (CLOSED.has(status)) {
+    const reopens = hasShell ? ` \`prog open ${taskID}\` reopens it.` : ""
+    return `${known}\nThe task is ${status} already: do not begin it again. Unless the user asks for more work on it, say so and stop.${reopens}`
+  }
+  const binding = "What the user's messages demand or forbid binds you like the specification."
+  const goesOn =
+    earlier || message.hasDraft ? " Another session has worked on it: go on where it stands, do not start over." : ""
+  const lead = `${known}${goesOn} ${binding}`
   return claim ? `${lead}\n${claimText(taskID, claim)}` : lead
 }
 
-const handoffText = ({ title, text }: EarlierHandoff): string =>
+const handoffText = ({ title, text, isAtWork }: EarlierHandoff): string =>
   [
     "## The last handoff",
-    `Written ${shownTime(title.at)} by session ${title.sessionID}. \`read_session\` with that id shows what was said and done there.`,
+    `Written ${shownTime(title.at)} by session ${title.sessionID}${isAtWork ? ", which works on the task now: its work is not yours" : ""}. \`read_session\` with that id shows what was said and done there.`,
     "",
     fenced(text),
   ].join("\n")
@@ -157,32 +177,21 @@ const gitText = ({ git }: EarlierHandoff): string => {
   return `## Where the work stood\n- At the handoff: ${place(then)}\n- Now: ${place(now)}, ${since}`
 }
 
-const logText = (logs: LedgerTask["logs"]): string => {
-  const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message, createdAt }) => {
-    const [line = ""] = message.trim().split("\n")
-    const shown = line.length > LOG_LINE_CHARACTERS ? `${line.slice(0, LOG_LINE_CHARACTERS - 1)}…` : line
-    return `- ${shownTime(createdAt)}: ${shown}`
-  })
-  return lines.length === 0 ? "" : ["## Last lines of the log", `(${FROM_AGENTS})`, ...lines].join("\n")
-}
-
-const earlierSections = ({ identity, earlier, logs }: OpeningInput): Section[] => {
+const earlierSections = ({ identity, earlier, logs, message }: OpeningInput): Section[] => {
   const source = `prog show ${identity.taskID}`
-  const log: Section = { name: "log", text: logText(logs), priority: 3.6, maxShare: 0.12, source }
+  const log = logSection(logs, source)
   if (!earlier) return [log]
-  const { brief = "" } = earlier
-  const isNews = brief.trim() !== "" && !identity.brief.includes(brief.trim())
   return [
-    { name: "last handoff", text: handoffText(earlier), priority: 3.2, maxShare: 0.35, isFenced: true, source },
-    { name: "git", text: gitText(earlier), priority: 2.5, maxShare: 0.05, source: "git log" },
     {
-      name: "earlier brief",
-      text: isNews ? `## What the user asked that session for, word for word\n${brief.trim()}` : "",
-      priority: 3.1,
-      maxShare: 0.2,
-      source: `session ${earlier.title.sessionID}`,
+      name: "last handoff",
+      text: message.hasDraft ? "" : handoffText(earlier),
+      priority: 3.2,
+      maxShare: 0.35,
+      isFenced: true,
+      source,
     },
-    ...earlier.others.map((section) => otherHandoffSection(section, identity.taskID)),
+    { name: "git", text: gitText(earlier), priority: 2.5, maxShare: 0.05, source: "git log" },
+    ...earlier.others.map((other) => otherHandoffSection(other, source)),
     log,
   ]
 }
@@ -192,10 +201,12 @@ export const renderOpening = (input: OpeningInput): string => {
   const { identity, budget } = input
   const lead: Section = { name: "notice", text: leadText(input), priority: -1, maxShare: 1, source: "the ledger" }
   if (taskInLedger(identity) === undefined) return fitSections([lead], budget)
+  // The order of a subagent stands above, and words of the user's are none of its.
+  const { order, ...rest } = identity
   const sections = [
     lead,
-    ...taskSections(identity, { isBriefShown: true }),
-    ...(identity.isChild ? [] : earlierSections(input)),
+    ...taskSections(order === undefined ? identity : { ...rest, order: "" }, input.message.text),
+    ...(order === undefined ? earlierSections(input) : []),
   ]
   return fitSections(sections, budget)
 }

@@ -1,32 +1,34 @@
+import type { UserMessage } from "@opencode-ai/sdk"
 import { createLruMap, withDeadline } from "../host/async.ts"
 import { countCommitsSince, readGitState } from "../host/git.ts"
 import { describeError } from "../host/log.ts"
+import { DRAFT_START } from "../host/messages.ts"
 import type { RunProcess } from "../host/process.ts"
 import type { ModelName } from "../host/sessions.ts"
-import type { JsonStore } from "../host/state.ts"
 import type { Notices } from "../host/tui.ts"
-import { newestOfEach, parseHandoffTitle } from "../ledger/description.ts"
+import { type HandoffTitle, newestOfEach, parseHandoffTitle } from "../ledger/description.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { parseGitFact } from "../task/activity.ts"
-import { nearestNames } from "../task/parse.ts"
+import { namesTask, nearestNames } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
+import { NO_WORDS, type UserWords } from "../task/user-words.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
 import { claimNotice, type EarlierHandoff, type OpeningInput, openingNotice, renderOpening } from "./opening.ts"
 import { hasOwnHandoff, type Opening, type SessionStates } from "./session-state.ts"
-import { handoffBody } from "./texts.ts"
+import { handoffBody, type OtherHandoff, withoutWords } from "./texts.ts"
 
 type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> & {
   run: RunProcess
   ledger: Pick<Ledger, "readTask" | "listTasks">
   sessionStates: Pick<SessionStates, "load" | "update" | "save">
   outbox: Pick<Outbox, "pending">
-  bindings: Pick<JsonStore<SessionTask>, "read">
-  tasks: Pick<TaskRegistry, "addToBrief">
+  tasks: Pick<TaskRegistry, "inherit" | "readStored" | "owner" | "cached">
   modelContext: (model: ModelName) => Promise<number | undefined>
   /** Records the work of sessions whose process ended before it was recorded. */
   recover: () => Promise<void>
+  isAtWork: (sessionID: string) => Promise<boolean>
   notices: Notices
 }
 
@@ -38,7 +40,12 @@ type Material = {
   known: KnownTask
   nearest?: readonly TaskSummary[] | undefined
   earlier?: EarlierHandoff | undefined
+  /** What the user said on the task in earlier sessions. */
+  said?: readonly UserWords[]
 }
+
+/** The user's message that the text stands beside. */
+type Anchor = { readonly info: UserMessage; readonly text: string; readonly hasShell: boolean }
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
@@ -46,7 +53,7 @@ export type Openings = ReturnType<typeof createOpenings>
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps) => {
-  const { ledger, sessionStates, outbox, bindings, tasks, modelContext, recover, notices, run, root, log } = deps
+  const { ledger, sessionStates, outbox, tasks, modelContext, recover, isAtWork, notices, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -60,28 +67,54 @@ export const createOpenings = (deps: OpeningDeps) => {
     return ids.flatMap((id) => all.find((task) => task.id === id) ?? [])
   }
 
-  /** @param written the handoffs in the ledger and in the outbox, where a killed process may have left one */
+  type Writer = { readonly section: string; readonly title: HandoffTitle; readonly task: SessionTask | undefined }
+  const findWriter = async (section: string): Promise<Writer[]> => {
+    const title = parseHandoffTitle(section)
+    return title ? [{ section, title, task: await tasks.readStored(title.sessionID) }] : []
+  }
+
+  /**
+   * Finds what earlier sessions left on the task.
+   *
+   * @param written the handoffs in the ledger and in the outbox, where a killed process may have left one
+   */
   const readEarlier = async (
     { sessionID, taskID }: SessionTask,
-    written: readonly string[],
-  ): Promise<EarlierHandoff | undefined> => {
-    const [handoff, ...others] = newestOfEach(written)
-    const title = handoff === undefined ? undefined : parseHandoffTitle(handoff)
+    { identity: { claim }, handoffs }: KnownTask,
+    waiting: readonly string[],
+  ): Promise<Pick<Material, "earlier" | "said">> => {
+    const writers = (await Promise.all(newestOfEach([...handoffs, ...waiting]).map(findWriter))).flat()
+    const owners = await Promise.all(writers.map(({ task }) => (task?.origin === "parent" ? tasks.owner(task) : task)))
+    const said = owners.flatMap((owner) => (owner?.taskID === taskID ? owner.said.words : []))
+    const isSubagents = ({ task }: Writer): boolean => task?.origin === "parent"
+    // Its originator's handoff tells more.
+    const last = writers.find((writer) => !isSubagents(writer)) ?? writers[0]
     // A session's own handoff is in its conversation.
-    if (handoff === undefined || !title || title.sessionID === sessionID) return undefined
-    const then = parseGitFact(handoff)
-    const [now, commitsSince, other] = await Promise.all([
+    if (!last || last.title.sessionID === sessionID) return { said }
+    const kindOf = async (writer: Writer): Promise<OtherHandoff["kind"]> => {
+      if (isSubagents(writer)) return "subagent"
+      const { sessionID: id } = writer.title
+      // A session of this project may have a claim and be idle.
+      const isElsewhere = writer.task === undefined && claim?.session === id
+      return isElsewhere || (await isAtWork(id)) ? "at work" : "earlier"
+    }
+    const others = writers.filter((writer) => writer !== last && writer.title.sessionID !== sessionID)
+    const then = parseGitFact(last.section)
+    const [now, commitsSince, kind, rest] = await Promise.all([
       readGitState(root),
       then && countCommitsSince(run, root, then.head),
-      bindings.read(title.sessionID),
+      kindOf(last),
+      Promise.all(others.map(async (writer) => ({ section: writer.section, kind: await kindOf(writer) }))),
     ])
-    return {
-      title,
-      text: handoffBody(handoff),
-      others: others.filter((other) => parseHandoffTitle(other)?.sessionID !== sessionID),
-      brief: other?.taskID === taskID ? other.brief : undefined,
+    const isKnown = said.length > 0
+    const earlier = {
+      title: last.title,
+      text: isKnown ? withoutWords(handoffBody(last.section)) : handoffBody(last.section),
+      isAtWork: kind === "at work",
+      others: rest,
       git: then && now && { then, now, commitsSince },
     }
+    return { earlier, said }
   }
 
   const contextOf = async ({ sessionID }: SessionTask, model: ModelName): Promise<number> =>
@@ -94,8 +127,8 @@ export const createOpenings = (deps: OpeningDeps) => {
     const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))
     const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
-    const earlier = known.identity.isChild ? undefined : await readEarlier(binding, [...known.handoffs, ...inOutbox])
-    return { known, nearest, earlier }
+    if (binding.origin === "parent") return { known, nearest }
+    return { known, nearest, ...(await readEarlier(binding, known, inOutbox)) }
   }
 
   const begin = (binding: SessionTask, model: ModelName): Reading => {
@@ -116,9 +149,9 @@ export const createOpenings = (deps: OpeningDeps) => {
     return outcome.kind === "done" ? outcome.value : undefined
   }
 
-  const lateMaterial = ({ taskID, role, origin }: SessionTask): Material => ({
+  const lateMaterial = ({ taskID, role, order }: SessionTask): Material => ({
     known: {
-      identity: { taskID, role, brief: "", protocol: "", isChild: origin === "parent" },
+      identity: { taskID, role, said: NO_WORDS, protocol: "", order, hasShell: true },
       handoffs: [],
       logs: [],
       failure: `not within ${REQUEST_DEADLINE_MS} ms`,
@@ -129,7 +162,7 @@ export const createOpenings = (deps: OpeningDeps) => {
     opening?.taskID === taskID && opening.role === role
 
   const tell = (input: OpeningInput, before: Opening | undefined): string | undefined => {
-    const found = input.identity.isChild ? undefined : openingNotice(input)
+    const found = input.identity.order === undefined ? openingNotice(input) : undefined
     if (!found) return undefined
     const { key, ...notice } = found
     if (key !== before?.told) notices(notice)
@@ -142,33 +175,39 @@ export const createOpenings = (deps: OpeningDeps) => {
       const { opening } = await sessionStates.load(binding.sessionID)
       if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
     },
-    /**
-     * Gives the text for a request: the same each time once the ledger has given the task.
-     *
-     * @param messageText the text of the message beside it
-     */
-    find: async (binding: SessionTask, model: ModelName, messageText: string): Promise<Opening> => {
+    /** Gives the text for a request: the same each time once the ledger has given the task. */
+    find: async (binding: SessionTask, { info, text, hasShell }: Anchor): Promise<Opening> => {
       const { sessionID, taskID, role } = binding
       const { opening: known, count } = await sessionStates.load(sessionID)
-      const before = isOf(known, binding) ? known : undefined
+      const before = isOf(known, binding) && known.hasShell === hasShell ? known : undefined
       const begun = reading.get(sessionID)
       const isBegun = begun?.taskID === taskID
       if (before && (before.isComplete || !isBegun)) return before
-      const started = isBegun ? begun : begin(binding, model)
+      const started = isBegun ? begun : begin(binding, info.model)
       const [read, contextTokens] = await Promise.all([inTime(started), started.contextTokens])
       if (read) reading.delete(sessionID)
       else if (before) return before
-      const material = read ?? lateMaterial(binding)
-      const { known: task, nearest, earlier } = material
-      const identity = { ...task.identity, brief: messageText }
-      const input: OpeningInput = { ...task, identity, nearest, earlier, budget: createBudget(contextTokens) }
+      const { known: task, nearest, earlier, said = [] } = read ?? lateMaterial(binding)
+      await tasks.inherit(sessionID, taskID, said)
+      const { words, leftOut } = tasks.cached(sessionID)?.said ?? binding.said
+      const others = { words: words.filter((one) => one.sessionID !== sessionID), leftOut }
+      const identity = { ...task.identity, said: others, hasShell }
+      const isNamed = namesTask(text, taskID)
+      const message = {
+        text,
+        isAbove: isNamed || info.id === binding.messageID,
+        namesTask: isNamed,
+        hasDraft: text.includes(DRAFT_START) && (earlier?.title.at ?? "") <= new Date(info.time.created).toISOString(),
+      }
+      const input: OpeningInput = { ...task, identity, nearest, earlier, message, budget: createBudget(contextTokens) }
       const isComplete = typeof identity.ledger === "object"
       const opening: Opening = {
         taskID,
         role,
+        hasShell,
         text: renderOpening(input),
         isComplete,
-        told: tell(input, before),
+        told: tell(input, known?.taskID === taskID ? known : undefined),
         compactions: count,
       }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
@@ -178,7 +217,6 @@ export const createOpenings = (deps: OpeningDeps) => {
         const kept = isOtherTasks ? undefined : sessionState.lastHandoff
         return { ...sessionState, opening, lastHandoff: kept ?? lastHandoff }
       })
-      if (earlier?.brief !== undefined) await tasks.addToBrief(sessionID, taskID, earlier.brief)
       void sessionStates.save(sessionID)
       log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })
       return opening

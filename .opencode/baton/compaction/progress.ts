@@ -3,11 +3,14 @@ import { createLruMap, type KeyedQueue } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import { isAlive, ownStart, startOfProcess } from "../host/process.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
-import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
+import { redact } from "../host/secrets.ts"
+import type { StoredMessage } from "../host/sessions.ts"
+import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { removeQuietly } from "../host/state-mark.ts"
 import type { Outbox, OutboxEntry } from "../ledger/outbox-store.ts"
-import { type Facts, renderFacts } from "../task/activity.ts"
+import type { Facts } from "../task/activity.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
+import { NO_WORDS, type TaskWords } from "../task/user-words.ts"
 import { type FactsDeps, loadFacts } from "./context.ts"
 import { handoffText, type SessionState, type SessionStates } from "./session-state.ts"
 import { renderHandoffSection, renderProgressSection } from "./texts.ts"
@@ -20,8 +23,7 @@ const openWorkSchema = (z: Zod) =>
     sessionID: z.string(),
     host: z.string(),
     pid: z.number(),
-    /** Undefined in a file of an earlier Baton. */
-    taskID: z.string().optional(),
+    taskID: z.string(),
     /** Start time of the process; "" where it is unknown. */
     startedAt: z.string().default(""),
     /** Time of the turn's first tool use, ISO 8601. */
@@ -42,16 +44,39 @@ export const RECORD_EVERY_MS = 60_000
 type ProgressDeps = FactsDeps & {
   state: StateFolder
   sessionStates: Pick<SessionStates, "load">
-  bindings: Pick<JsonStore<SessionTask>, "read">
-  tasks: Pick<TaskRegistry, "onTask">
+  tasks: Pick<TaskRegistry, "onTask" | "cached" | "readStored">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "status">
   /** One after the other with a session's compactions: an older state must not replace a newer handoff. */
   queue: KeyedQueue
   now: () => Date
 }
 
-const hasSomething = ({ activity, todos }: Facts): boolean =>
-  activity.failures.length > 0 || todos.length > 0 || activity.files.some(({ changes }) => changes > 0)
+/** What a session leaves of itself between its compactions. */
+type Left = { readonly facts: Facts; readonly said: TaskWords; readonly lastAnswer: string }
+
+const hasSomething = ({ facts: { activity, todos }, said, lastAnswer }: Left): boolean =>
+  activity.failures.length > 0 ||
+  todos.length > 0 ||
+  activity.files.some(({ changes }) => changes > 0) ||
+  said.words.length > 0 ||
+  lastAnswer !== ""
+
+const NEWEST_MESSAGES = 10
+const LAST_ANSWER_CHARACTERS = 800
+
+/** The end of the newest answer, where the agent says what it did and what is open. */
+const lastAnswerIn = (messages: readonly StoredMessage[]): string => {
+  const answer = messages.findLast(
+    ({ info, parts }) =>
+      info.role === "assistant" && info.summary !== true && parts.some(({ type }) => type === "text"),
+  )
+  const text = (answer?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+  const end = text
+    .trim()
+    .slice(-LAST_ANSWER_CHARACTERS)
+    .replace(/^[\uDC00-\uDFFF]/, "")
+  return redact(end.length < text.trim().length ? `…${end}` : end)
+}
 
 const hasEnded = ({ pid, startedAt }: OpenWork): boolean => {
   if (!isAlive(pid)) return true
@@ -63,14 +88,14 @@ export type Progress = ReturnType<typeof createProgress>
 
 /** Records in the ledger what the program knows of a session's work, so that a crash without a compaction leaves it. */
 export const createProgress = (deps: ProgressDeps) => {
-  const { state, sessionStates, bindings, tasks, outbox, queue, log, now } = deps
+  const { state, sessions, sessionStates, tasks, outbox, queue, log, now } = deps
   const store = createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
   const open = new Map<string, OpenWork>()
   /** Sessions with changes that are not recorded, and the timer of their next record. */
   const unrecorded = new Map<string, { binding: SessionTask; timer: NodeJS.Timeout }>()
   const recording = new Map<string, Promise<void>>()
   /** Facts as last recorded, by session. */
-  const recorded = createLruMap<{ facts: string; at: number }>()
+  const recorded = createLruMap<{ text: string; at: number }>()
 
   const pathOf = (sessionID: string): string => state.path(FOLDER, `${sessionID}.json`)
 
@@ -86,35 +111,56 @@ export const createProgress = (deps: ProgressDeps) => {
   }
 
   const sectionOf = (
-    { sessionID, taskID }: SessionTask,
+    { sessionID, taskID }: Pick<SessionTask, "sessionID" | "taskID">,
     sessionState: SessionState,
-    facts: Facts,
+    left: Left,
     at: Date,
     crashedSince?: string,
   ): string => {
+    const { said, lastAnswer } = left
     const { count: number, recorded: summaries, lastHandoff: last } = sessionState
     const isNewest = last !== undefined && last.summaryID === summaries.at(-1)
-    // Among the facts, which a handoff takes over.
-    const end = crashedSince === undefined ? "" : `\n- The session ended in the middle of the turn of ${crashedSince}`
+    const facts = { ...left.facts, crashedSince }
     if (number === 0 || !isNewest || handoffText(sessionState, taskID) === undefined)
-      return renderProgressSection(sessionID, at, facts) + end
+      return renderProgressSection(sessionID, { at, said, facts, lastAnswer })
     const compaction = { summaryID: last.summaryID, summary: last.text }
-    return renderHandoffSection({ number, sessionID }, at, compaction, facts, undefined) + end
+    const verdict = { saysLess: false }
+    return renderHandoffSection({ number, sessionID }, { at, compaction, verdict, said, facts, earlier: undefined })
   }
 
-  const record = async (binding: SessionTask, crashedSince?: string): Promise<void> => {
+  const readLeft = async (
+    { sessionID, taskID }: Pick<SessionTask, "sessionID" | "taskID">,
+    sessionState: SessionState,
+  ): Promise<Left> => {
+    const [facts, newest, stored] = await Promise.all([
+      loadFacts(deps, sessionID, sessionState),
+      sessions.messages(sessionID, NEWEST_MESSAGES),
+      tasks.readStored(sessionID),
+    ])
+    const said = stored?.taskID === taskID ? stored.said : NO_WORDS
+    return { facts, said, lastAnswer: newest.kind === "ok" ? lastAnswerIn(newest.value.messages) : "" }
+  }
+
+  type Record = { readonly crashedSince?: string | undefined; readonly isUndone?: boolean }
+  /** @param options `isUndone`: what was recorded before must go, even where nothing is left */
+  const record = async (
+    binding: Pick<SessionTask, "sessionID" | "taskID">,
+    { crashedSince, isUndone = false }: Record = {},
+  ): Promise<void> => {
     const { sessionID, taskID } = binding
     const sessionState = await sessionStates.load(sessionID)
-    const facts = await loadFacts(deps, sessionID, sessionState)
-    const text = renderFacts(facts)
-    if (!hasSomething(facts) || recorded.get(sessionID)?.facts === text) return
+    const read = await readLeft(binding, sessionState)
+    // The answer to an undone message is undone, too.
+    const left = isUndone ? { ...read, lastAnswer: "" } : read
+    const text = JSON.stringify(left)
+    if ((!isUndone && !hasSomething(left)) || recorded.get(sessionID)?.text === text) return
     const waiting = await outbox.pending(taskID)
     // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
     const { parked } = await outbox.status()
     const isOwn = (entry: OutboxEntry | undefined): boolean =>
       entry?.kind === "handoff" && entry.sessionID === sessionID && entry.taskID === taskID
     if (!waiting || waiting.some(isOwn) || parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return
-    recorded.set(sessionID, { facts: text, at: performance.now() })
+    recorded.set(sessionID, { text, at: performance.now() })
     const { specification, activeAt = "" } = sessionState
     // Not before what was recorded in that turn, and not after what others recorded since.
     const at = crashedSince === undefined ? now() : new Date(activeAt > crashedSince ? activeAt : crashedSince)
@@ -122,7 +168,7 @@ export const createProgress = (deps: ProgressDeps) => {
       kind: "handoff",
       taskID,
       sessionID,
-      section: sectionOf(binding, sessionState, facts, at, crashedSince),
+      section: sectionOf(binding, sessionState, left, at, crashedSince),
       ...(specification?.taskID === taskID ? { specification: specification.text } : {}),
     })
     log.debug("work in progress is recorded", { sessionID, taskID })
@@ -152,11 +198,11 @@ export const createProgress = (deps: ProgressDeps) => {
 
   const recoverOne = async (work: OpenWork): Promise<void> => {
     const { sessionID, since, isIdle } = work
-    const binding = await bindings.read(sessionID)
+    const binding = await tasks.readStored(sessionID)
     if (binding) {
       // The session may have taken another task since.
-      const { taskID = binding.taskID } = work
-      await record({ ...binding, taskID }, isIdle ? undefined : since)
+      const { taskID } = work
+      await record({ sessionID, taskID }, { crashedSince: isIdle ? undefined : since })
       if (!isIdle) {
         log.warn("a session ended in the middle of a turn", { sessionID, taskID, since })
         const message = `Session ${sessionID} ended in the middle of the turn of ${since}`
@@ -201,6 +247,14 @@ export const createProgress = (deps: ProgressDeps) => {
       const timer = setTimeout(() => void recordNow(sessionID), RECORD_EVERY_MS)
       timer.unref()
       unrecorded.set(sessionID, { binding, timer })
+    },
+    /** The user undid what this session was told on the task. */
+    undone: (binding: Pick<SessionTask, "sessionID" | "taskID">): Promise<void> =>
+      queue.add(binding.sessionID, () => record(binding, { isUndone: true })),
+    /** Whether the session is in the middle of a turn, in this process or another one on this machine. */
+    isAtWork: async (sessionID: string): Promise<boolean> => {
+      const work = await store.read(sessionID)
+      return work?.isIdle === false && work.host === hostname() && !hasEnded(work)
     },
     /** The turn is over, which OpenCode reports more than once. */
     idle: (sessionID: string): void => {

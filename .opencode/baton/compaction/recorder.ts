@@ -19,16 +19,19 @@ import {
   withRecorded,
   withResumeNote,
 } from "./session-state.ts"
+import { judgeSummary, type SummaryVerdict } from "./summary.ts"
 import { renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 
-/** `delivered` resolves when the record reached the ledger or was left to the outbox. */
-type Recorded = { note: string; delivered: Promise<void> }
+/** `recorded` resolves when the record is on disk, and in the ledger or left to the outbox. */
+type Recorded = { note: string; recorded: Promise<void> }
 
 type RecorderDeps = {
   sessionStates: SessionStates
   sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
   loadContext: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
+  /** The prompt of the next summary. */
+  instructions: (sessionID: string) => string
   notices: Notices
   log: Log
   now: () => Date
@@ -36,31 +39,35 @@ type RecorderDeps = {
 
 /** A delivery that takes longer is left to the outbox. */
 const DELIVERY_WAIT_MS = 1_000
-const NOTHING_TO_DELIVER = Promise.resolve()
+const NOTHING_TO_RECORD = Promise.resolve()
 
 const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
 
 const logMessage = (
   { number, sessionID }: Pick<HandoffTitle, "number" | "sessionID">,
   { summary }: CompletedCompaction,
+  { remark = "" }: SummaryVerdict,
   { activity }: Facts,
 ): string => {
   const session = `(session ${sessionID})`
-  if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)} ${session}`
+  const remarks = remark === "" ? "" : ` [${remark}]`
+  if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)}${remarks} ${session}`
   const changed = activity.files.filter((file) => file.changes > 0).length
   const files = counted(changed, "file changed", "files changed")
   const failures = counted(activity.failures.length, "failing command", "failing commands")
   return `Compaction ${number}: the summary was empty; known by program: ${files}, ${failures} ${session}`
 }
 
-const noticeText = (summary: string): string => {
+const noticeText = (summary: string, { saysLess }: SummaryVerdict): string => {
+  if (saysLess && summary !== "") return "the summary says less than the one before it, which is kept"
   const step = parseNextStep(summary)
   if (step !== undefined) return `next: ${step}`
   return summaryLine(summary) || "the summary was empty; the task is kept"
 }
 
-export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, notices, log, now }: RecorderDeps) => {
-  /** Records until they are delivered, so that a second report of a compaction waits for the delivery, too. */
+export const createRecorder = (deps: RecorderDeps) => {
+  const { sessionStates, sessions, outbox, loadContext, instructions, notices, log, now } = deps
+  /** Notes until their records are delivered, so that a second report of a compaction waits for the delivery, too. */
   const running = new Map<string, Promise<Recorded>>()
 
   /**
@@ -96,72 +103,99 @@ export const createRecorder = ({ sessionStates, sessions, outbox, loadContext, n
     return true
   }
 
-  const recordOnce = async (binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded> => {
+  type Compacted = { binding: SessionTask; compaction: CompletedCompaction; note: ResumeNote }
+  /** Writes a compaction that is not recorded yet to log and description, over the outbox. */
+  const write = async (
+    { binding: { sessionID, taskID, said }, compaction, note }: Compacted,
+    { identity, facts, wasPrefetched }: CompactionContext,
+    sessionState: SessionState,
+    verdict: SummaryVerdict,
+    isOutboxKnown: boolean,
+  ): Promise<void> => {
+    const number = facts.compactions
+    const specification = originalSpecification(sessionState, taskID, taskInLedger(identity)?.specification.untrusted)
+    const wasInterrupted = sessionState.recording === compaction.summaryID
+    await sessionStates.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
+    await sessionStates.save(sessionID)
+    // Another process may have recorded it, and ledger or outbox cannot be asked now.
+    const mayExist = (identity.ledger === undefined || !isOutboxKnown) && !wasPrefetched
+    const add = wasInterrupted || mayExist ? outbox.addIfMissing : outbox.add
+    const earlier = handoffText(sessionState, taskID)
+    await add({ kind: "log", taskID, message: logMessage({ number, sessionID }, compaction, verdict, facts) })
+    await add({
+      kind: "handoff",
+      taskID,
+      sessionID,
+      section: renderHandoffSection({ number, sessionID }, { at: now(), compaction, verdict, said, facts, earlier }),
+      ...(specification ? { specification: specification.text } : {}),
+    })
+    const recorded = { ...compaction, saysLess: verdict.saysLess }
+    await sessionStates.update(sessionID, (current) => withRecorded({ ...current, specification }, recorded, note))
+    await sessionStates.save(sessionID)
+    notices({
+      title: `compaction ${number} recorded`,
+      message: `${taskID} · ${noticeText(compaction.summary, verdict)}`,
+    })
+    log.info("compaction recorded", { sessionID, taskID, number, remark: verdict.remark })
+    await outbox.flush(DELIVERY_WAIT_MS)
+  }
+
+  const recordOnce = async (
+    binding: SessionTask,
+    compaction: CompletedCompaction,
+    hasShell: boolean,
+  ): Promise<Recorded> => {
     const { sessionID, taskID, role } = binding
-    const { requestID } = compaction
+    const { requestID, summaryID, summary } = compaction
     const stored = await sessionStates.load(sessionID)
     const { note: known } = stored
-    const isNoted = known?.requestID === requestID && known.taskID === taskID && known.role === role
-    if (isNoted && stored.recorded.includes(compaction.summaryID))
-      return { note: known.text, delivered: NOTHING_TO_DELIVER }
+    const isNoted =
+      known?.requestID === requestID && known.taskID === taskID && known.role === role && known.hasShell === hasShell
+    if (isNoted && stored.recorded.includes(summaryID)) return { note: known.text, recorded: NOTHING_TO_RECORD }
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = await outbox.pending(taskID)
     const context = await loadContext(binding, stored)
     const inOutbox = waiting?.flatMap((entry) => (entry.kind === "handoff" ? entry.section : [])) ?? []
     const sessionState = await recoverCount(binding, stored, [...context.handoffs, ...inOutbox])
-    const isRecorded = sessionState.recorded.includes(compaction.summaryID) || (await isForkedCopy(binding, compaction))
+    const isRecorded = sessionState.recorded.includes(summaryID) || (await isForkedCopy(binding, compaction))
     const number = isRecorded ? sessionState.count : sessionState.count + 1
-    const { identity } = context
-    const { lastHandoff } = sessionState
+    const identity = { ...context.identity, hasShell }
     const facts = { ...context.facts, compactions: number }
+    const { lastHandoff } = sessionState
+    const before = lastHandoff?.summaryID === summaryID ? undefined : lastHandoff?.text
+    const verdict = judgeSummary(summary, before, instructions(sessionID))
     const text = renderNote({
       identity,
       facts,
+      logs: context.logs,
       number,
-      summary: compaction.summary,
-      earlierHandoff: lastHandoff?.text,
+      summary,
+      verdict,
+      earlierHandoff: before,
       isInherited: !hasOwnHandoff(sessionState),
       budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
-    const note: ResumeNote = { requestID, taskID, role, text, isComplete: identity.ledger !== undefined }
+    const note: ResumeNote = { requestID, taskID, role, hasShell, text, isComplete: identity.ledger !== undefined }
     if (isRecorded) {
-      await sessionStates.update(sessionID, (current) =>
-        withResumeNote(withKnown(current, compaction), compaction, note),
-      )
-      return { note: text, delivered: NOTHING_TO_DELIVER }
+      const again = { summaryID, summary, saysLess: verdict.saysLess }
+      await sessionStates.update(sessionID, (current) => withResumeNote(withKnown(current, again), again, note))
+      return { note: text, recorded: NOTHING_TO_RECORD }
     }
-    const specification = originalSpecification(sessionState, taskID, taskInLedger(identity)?.specification)
-    const wasInterrupted = sessionState.recording === compaction.summaryID
-    await sessionStates.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
-    await sessionStates.save(sessionID)
-    // Another process may have recorded it, and ledger or outbox cannot be asked now.
-    const mayExist = (identity.ledger === undefined || waiting === undefined) && !context.wasPrefetched
-    const add = wasInterrupted || mayExist ? outbox.addIfMissing : outbox.add
-    await add({ kind: "log", taskID, message: logMessage({ number, sessionID }, compaction, facts) })
-    await add({
-      kind: "handoff",
-      taskID,
-      sessionID,
-      section: renderHandoffSection({ number, sessionID }, now(), compaction, facts, handoffText(sessionState, taskID)),
-      ...(specification ? { specification: specification.text } : {}),
-    })
-    await sessionStates.update(sessionID, (current) => withRecorded({ ...current, specification }, compaction, note))
-    await sessionStates.save(sessionID)
-    notices({ title: `compaction ${number} recorded`, message: `${taskID} · ${noticeText(compaction.summary)}` })
-    log.info("compaction recorded", { sessionID, taskID, number, empty: compaction.summary === "" })
-    return { note: text, delivered: outbox.flush(DELIVERY_WAIT_MS) }
+    const written = { binding, compaction, note }
+    const recorded = write(written, { ...context, identity, facts }, sessionState, verdict, waiting !== undefined)
+    return { note: text, recorded }
   }
 
   return {
-    /** Records a compaction once, however often it is reported. On disk when this resolves. */
-    record: (binding: SessionTask, compaction: CompletedCompaction): Promise<Recorded> => {
+    /** Makes the note of a compaction, and records it once, however often it is reported. */
+    record: (binding: SessionTask, compaction: CompletedCompaction, hasShell: boolean): Promise<Recorded> => {
       const key = [compaction.summaryID, binding.taskID, binding.role].join("\n")
       const known = running.get(key)
       if (known) return known
-      const started = recordOnce(binding, compaction)
+      const started = recordOnce(binding, compaction, hasShell)
       running.set(key, started)
       const forget = (): void => void running.delete(key)
-      started.then(({ delivered }) => delivered).then(forget, forget)
+      started.then(({ recorded }) => recorded).then(forget, forget)
       return started
     },
   }

@@ -12,6 +12,8 @@ const resumeNoteSchema = (z: Zod) =>
     requestID: z.string(),
     taskID: z.string(),
     role: z.enum(ROLES),
+    /** The agent may use the shell. */
+    hasShell: z.boolean(),
     text: z.string(),
     /** False where the ledger gave no answer. */
     isComplete: z.boolean().optional(),
@@ -28,7 +30,7 @@ export const sessionStateSchema = (z: Zod) =>
     recorded: z.array(z.string()).readonly(),
     /** The summary that is being recorded; still set at the next start after a kill. */
     recording: z.string().optional(),
-    /** The newest summary that has a text, and the task it was made for. */
+    /** The newest summary that did not say less than the one before it, and the task it was made for. */
     lastHandoff: z.object({ summaryID: z.string(), text: z.string(), taskID: z.string().optional() }).optional(),
     /**
      * The same text until the next compaction or task, so that prompts stay cached. One in the shape of another version is
@@ -40,6 +42,7 @@ export const sessionStateSchema = (z: Zod) =>
       .object({
         taskID: z.string(),
         role: z.enum(ROLES),
+        hasShell: z.boolean(),
         text: z.string(),
         /** The ledger has given the task, so that it is not read again. */
         isComplete: z.boolean(),
@@ -126,7 +129,7 @@ export const createSessionStates = (store: Pick<JsonStore<SessionState>, "read" 
   }
 }
 
-type RecordedCompaction = { summaryID: string; summary: string }
+type RecordedCompaction = { summaryID: string; summary: string; saysLess: boolean }
 
 /** Drops a note without the ledger's data, so that it is made again. */
 export const withoutIncompleteNote = (sessionState: SessionState): SessionState =>
@@ -135,12 +138,12 @@ export const withoutIncompleteNote = (sessionState: SessionState): SessionState 
 /** Adds the note for the turns after this compaction. */
 export const withResumeNote = (
   sessionState: SessionState,
-  { summaryID, summary }: RecordedCompaction,
+  { summaryID, summary, saysLess }: RecordedCompaction,
   note: ResumeNote,
 ): SessionState => {
   const { lastHandoff } = sessionState
   const { taskID } = lastHandoff?.summaryID === summaryID ? lastHandoff : note
-  return { ...sessionState, lastHandoff: summary === "" ? lastHandoff : { summaryID, text: summary, taskID }, note }
+  return { ...sessionState, lastHandoff: saysLess ? lastHandoff : { summaryID, text: summary, taskID }, note }
 }
 
 /** Marks a summary as one that needs no record. */
@@ -150,6 +153,14 @@ export const withKnown = (
 ): SessionState => ({
   ...sessionState,
   recorded: [...sessionState.recorded.filter((known) => known !== summaryID), summaryID].slice(-REMEMBERED_SUMMARIES),
+})
+
+/** The state of a session whose task is undone: what was made for it no longer counts. */
+export const withoutTask = ({ count, recorded, contextTokens }: SessionState): SessionState => ({
+  ...EMPTY_STATE,
+  count,
+  recorded,
+  contextTokens,
 })
 
 /** Tells whether the newest handoff is of one of the session's own compactions. */

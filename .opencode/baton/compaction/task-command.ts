@@ -1,20 +1,22 @@
 import { basename } from "node:path"
+import { createLruMap } from "../host/async.ts"
 import { findProjectFolder } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
+import { quoted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { parseTaskID, unquoteArgument } from "../task/parse.ts"
-import type { TaskRegistry } from "../task/registry.ts"
+import { fenced, parseTaskID, unquoteArgument } from "../task/parse.ts"
+import type { TaskRegistry, Undone } from "../task/registry.ts"
 
 type TaskCommandDeps = {
   sessions: Pick<Sessions, "messages">
   outbox: Pick<Outbox, "add">
-  ledger: Pick<Ledger, "readTask" | "readyTasks" | "addTask" | "finishTask">
-  tasks: Pick<TaskRegistry, "find" | "bindTo" | "unbind">
+  ledger: Pick<Ledger, "readTask" | "readyTasks" | "addTask" | "finishTask" | "setStatus" | "rewriteTask">
+  tasks: Pick<TaskRegistry, "find" | "bindTo" | "unbind" | "othersOn">
   settings: () => Promise<Settings>
   /** Ends the session's claim on its task. */
   releaseClaim: (sessionID: string) => Promise<void>
@@ -29,6 +31,8 @@ const LEDGER_DEADLINE_MS = 2_500
 const SHOWN_READY = 10
 const SHOWN_LOG_LINES = 3
 const READ_LOG_LINES = 20
+const LOG_LINE_CHARACTERS = 240
+const READ_LINE_CHARACTERS = 2_000
 const TITLE_CHARACTERS = 80
 const LEAST_CHARACTERS = 40
 const BEGIN = "Begin the work on it."
@@ -45,7 +49,7 @@ const USAGE = [
 const answer = (text: string): string =>
   `/task\n\n${text}\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)`
 
-const taskLine = ({ id, title }: TaskSummary): string => `- ${id}  ${title}`
+const taskLine = ({ id, title }: TaskSummary): string => `- ${quoted(id)}  ${quoted(title)}`
 
 /** Cuts at a blank, and marks that it did. */
 const shortTitle = (text: string): string => {
@@ -90,8 +94,9 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
       return { taskID, text: `This session's task is ${taskID}; the ledger ${why}.` }
     }
     const { title, status, logs } = read.task
-    const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message }) => `  - ${splitLines(message)[0]}`)
-    return { taskID, text: [`This session's task: ${taskID}, ${title} (${status})`, ...lines].join("\n") }
+    const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message }) => `  - ${quoted(message, LOG_LINE_CHARACTERS)}`)
+    const shown = `This session's task: ${taskID}, ${quoted(title)} (${quoted(status)})`
+    return { taskID, text: [shown, ...lines].join("\n") }
   }
 
   const showState = async (sessionID: string): Promise<string> => {
@@ -137,6 +142,43 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     return answer(`This session works on no task any more; it was ${binding.taskID}.`)
   }
 
+  /** Status of the tasks that were canceled by an undo, for its redo. */
+  const canceled = createLruMap<string>()
+  const OPEN: ReadonlySet<string> = new Set(["open", "in_progress"])
+
+  const cancel = async (taskID: string, sessionID: string): Promise<void> => {
+    const read = await ledger.readTask(taskID, options)
+    const status = read.kind === "found" ? read.task.status.untrusted : ""
+    const others = await tasks.othersOn(taskID, sessionID)
+    if (!OPEN.has(status) || others.length > 0) {
+      log.info("the task of an undone message is left as it is", { sessionID, taskID, status, others: others.length })
+      return
+    }
+    canceled.set(taskID, status)
+    const written = await ledger.setStatus(taskID, "cancel", options)
+    log.info("the task of an undone message is canceled", { sessionID, taskID, result: written.kind })
+    notices({ title: `task ${taskID} is canceled`, message: "Its message was undone." })
+  }
+
+  const restore = async (taskID: string): Promise<void> => {
+    const status = canceled.get(taskID)
+    if (status === undefined) return
+    canceled.delete(taskID)
+    await ledger.setStatus(taskID, "open", options)
+    if (status === "in_progress") await ledger.setStatus(taskID, "start", options)
+    notices({ title: `task ${taskID}`, message: "Its message is back, and so is the task." })
+  }
+
+  /** @returns whether the task now is that of the message */
+  const retitle = async (taskID: string, sessionID: string, title: string, description: string): Promise<boolean> => {
+    if ((await tasks.othersOn(taskID, sessionID)).length > 0) return false
+    const written = await ledger.rewriteTask(taskID, { title, description }, options)
+    if (written.kind !== "written") return false
+    await restore(taskID)
+    log.info("the task of an undone message has the title of the next", { sessionID, taskID })
+    return true
+  }
+
   return {
     /** Does what `/task ARGUMENTS` asks for. @returns the text of the message that the command sends */
     expand: async (sessionID: string, given: string): Promise<string> => {
@@ -162,18 +204,36 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
           return answer(`\`/task ${word}\` is not known, and a task's id looks like ts-b54507.\n\n${USAGE}`)
       }
     },
-    /** Makes a task of a root session's first message and gives it to the session, where `autoTask` is on. */
-    begin: async (sessionID: string, text: string): Promise<boolean> => {
+    /**
+     * Makes a task of a root session's first message and gives it to the session, where `autoTask` is on.
+     *
+     * @param undone the task that was made of a message in its place, which is undone
+     */
+    begin: async (
+      sessionID: string,
+      { messageID, text }: { messageID: string; text: string },
+      undone?: string,
+    ): Promise<boolean> => {
       const title = titleFrom(text)
       if (title === undefined || !(await settings()).autoTask) return false
       const earlier = await sessions.messages(sessionID, 1)
       // A fork begins with its original's messages.
       if (earlier.kind === "failed" || earlier.value.messages.length > 0) return false
-      const added = await add(title, unquoteArgument(text).trim())
+      const description = unquoteArgument(text).trim()
+      if (undone !== undefined && (await retitle(undone, sessionID, title, description))) {
+        await tasks.bindTo(sessionID, undone, messageID)
+        return true
+      }
+      const added = await add(title, description)
       if (added.kind === "failed")
         notices({ title: "no task was made of the message", message: added.reason, isProblem: true })
-      else await tasks.bindTo(sessionID, added.id, text)
+      else await tasks.bindTo(sessionID, added.id, messageID)
       return added.kind === "added"
+    },
+    /** Cancels a task that Baton made of a message that the user undid, and takes that back at a redo. */
+    followUndo: async (sessionID: string, { undone, redone }: Undone): Promise<void> => {
+      for (const { taskID, isMade } of undone) if (isMade) await cancel(taskID, sessionID)
+      for (const { taskID, isMade } of redone) if (isMade) await restore(taskID)
     },
     show: async (sessionID: string): Promise<string> => {
       const binding = await tasks.find(sessionID)
@@ -182,11 +242,13 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
       if (read.kind === "unknown") return `The ledger has no task ${binding.taskID}.`
       if (read.kind === "unavailable") return `The ledger does not answer: ${read.reason}.`
       const { id, title, status, definitionOfDone, description, logs } = read.task
-      const lines = logs.slice(-READ_LOG_LINES).map(({ message, createdAt }) => `- ${createdAt}: ${message}`)
+      const lines = logs
+        .slice(-READ_LOG_LINES)
+        .map(({ message, createdAt }) => `- ${quoted(createdAt)}: ${quoted(message, READ_LINE_CHARACTERS)}`)
       return [
-        `${id}: ${title} (${status})`,
-        ...(definitionOfDone === undefined ? [] : [`## Definition of done\n${definitionOfDone}`]),
-        ...(description === "" ? [] : [`## Description\n${description}`]),
+        `${id}: ${quoted(title)} (${quoted(status)})`,
+        ...(definitionOfDone === undefined ? [] : [`## Definition of done\n${fenced(definitionOfDone.untrusted)}`]),
+        ...(description.untrusted === "" ? [] : [`## Description\n${fenced(description.untrusted)}`]),
         ...(lines.length === 0 ? [] : [["## Log", ...lines].join("\n")]),
       ].join("\n\n")
     },

@@ -1,9 +1,10 @@
-import type { Event } from "@opencode-ai/sdk"
+import type { Event, UserMessage } from "@opencode-ai/sdk"
 import { createLruMap, type KeyedQueue, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import {
   appendNote,
+  type CompletedCompaction,
   collectUserText,
   enableTool,
   isSummaryRequest,
@@ -82,6 +83,9 @@ const createActivityTracker = ({
   }
 }
 
+/** Whether the agent of a user's message may use the shell. */
+type MayUseShell = (message: UserMessage) => Promise<boolean>
+
 /** Knowledge of one session that this process alone has. */
 export type SeenSession = {
   /** Loaded by the compacting hook, for the record that follows within seconds. */
@@ -129,6 +133,18 @@ export const createTurns = (deps: TurnsDeps) => {
   const compaction = lazy(() => loadCompaction(seen))
   const claims = lazy(loadClaims)
 
+  /** Runs behind the session's other work. Resolves before the record is written. */
+  const record = (binding: SessionTask, completed: CompletedCompaction, hasShell: boolean) =>
+    new Promise<Awaited<ReturnType<Compaction["record"]>>>((resolve, reject) => {
+      const written = queue.add(binding.sessionID, async () => {
+        const noted = await (await compaction()).record(binding, completed, hasShell)
+        resolve(noted)
+        await noted.recorded
+      })
+      written.catch(reject)
+      inBackground(binding.sessionID, written)
+    })
+
   const inBackground = (sessionID: string, begun: Promise<unknown>): void => {
     begun.catch((error: unknown) => log.error("background work failed", { sessionID, error: describeError(error) }))
   }
@@ -156,15 +172,26 @@ export const createTurns = (deps: TurnsDeps) => {
   }
 
   /**
-   * The user's message that names the session's task, else the first. It is the same one in each request, since a changed
+   * The user's message that gave the session its task, else the first. It is the same one in each request, since a changed
    * message breaks the provider's cache from there on.
    */
-  const findAnchor = (messages: readonly StoredMessage[], { taskID }: SessionTask): StoredMessage | undefined => {
+  const findAnchor = (
+    messages: readonly StoredMessage[],
+    { taskID, messageID }: SessionTask,
+  ): StoredMessage | undefined => {
     const users = messages.filter(({ info }) => info.role === "user")
-    return users.find(({ parts }) => namesTask(collectUserText(parts), taskID)) ?? users[0]
+    return (
+      users.find(({ info }) => info.id === messageID) ??
+      users.find(({ parts }) => namesTask(collectUserText(parts), taskID)) ??
+      users[0]
+    )
   }
 
-  const addOpening = async (sessionID: string, messages: StoredMessage[]): Promise<Change | undefined> => {
+  const addOpening = async (
+    sessionID: string,
+    messages: StoredMessage[],
+    hasShell: boolean,
+  ): Promise<Change | undefined> => {
     const begun = seen.get(sessionID)?.openingBegun
     if (begun) await withDeadline(begun, TASK_DEADLINE_MS)
     const found = await withDeadline(tasks.find(sessionID), TASK_DEADLINE_MS)
@@ -174,7 +201,7 @@ export const createTurns = (deps: TurnsDeps) => {
     const texts = anchor.parts.flatMap((part) =>
       part.type === "text" && noteTextOf(part) === undefined ? [part.text] : [],
     )
-    const { text } = await openings.find(binding, anchor.info.model, texts.join("\n"))
+    const { text } = await openings.find(binding, { info: anchor.info, text: texts.join("\n"), hasShell })
     return () => {
       appendNote(messages, anchor.info.id, text)
       if (text.includes(READ_TOOL)) enableTool(messages, READ_TOOL)
@@ -184,6 +211,9 @@ export const createTurns = (deps: TurnsDeps) => {
   return {
     /** A user's message arrived: reading the task for its request starts now. */
     userArrived: (sessionID: string, model: ModelName): void => {
+      const known = tasks.cached(sessionID)
+      // The words of a session that is killed right now must not be lost.
+      if (known) progress.changed(known)
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
       inBackground(sessionID, openingBegun)
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
@@ -221,7 +251,7 @@ export const createTurns = (deps: TurnsDeps) => {
       (await compaction()).preparePrompt(sessionID, output),
 
     /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
-    addNote: async (messages: StoredMessage[]): Promise<Change | undefined> => {
+    addNote: async (messages: StoredMessage[], mayUseShell: MayUseShell): Promise<Change | undefined> => {
       const asked = performance.now()
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isSummaryRequest(messages)) return undefined
@@ -229,17 +259,19 @@ export const createTurns = (deps: TurnsDeps) => {
       const completed = latestCompaction(messages)
       if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
       else see(sessionID, { isTurnSeen: true, isUncompacted: !completed })
-      if (!completed) return isSummaryExpected ? undefined : addOpening(sessionID, messages)
+      if (!completed && isSummaryExpected) return undefined
+      const user = messages.findLast(({ info }) => info.role === "user")?.info
+      const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
+      if (!completed) return addOpening(sessionID, messages, hasShell)
       const binding = await tasks.find(sessionID)
       if (!binding) return undefined
-      const record = async () => (await compaction()).record(binding, completed)
-      const { note, delivered } = await queue.add(sessionID, record)
+      const { note, recorded } = await record(binding, completed, hasShell)
       // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
       // late for its request.
-      await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
+      await withDeadline(recorded, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
       // A task that was named after the compaction stands beside its message, as in a first request.
       const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
-      if (isNamedSince) return addOpening(sessionID, messages)
+      if (isNamedSince) return addOpening(sessionID, messages, hasShell)
       return () => appendNote(messages, completed.requestID, note)
     },
 

@@ -5,13 +5,15 @@ import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { hasPendingRecords } from "../host/project.ts"
 import { createSessions, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import type { JsonStore, StateFolder } from "../host/state.ts"
+import { createShownMessages } from "../host/shown-messages.ts"
+import type { StateFolder } from "../host/state.ts"
 import type { Notices } from "../host/tui.ts"
 import { createLedger } from "../ledger/client.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { openPromptFiles, type PromptFiles } from "../task/prompts.ts"
-import { createSessionTasks, createTaskRegistry, type SessionTask, type TaskRegistry } from "../task/registry.ts"
+import { createTaskRegistry, type TaskRegistry } from "../task/registry.ts"
+import { createTaskStore } from "../task/session-task.ts"
 import type { Core } from "./core.ts"
 
 /** The stateful services of a directory, shared by all features. */
@@ -21,7 +23,6 @@ export type Services = {
   readonly sessions: Sessions
   /** For git and other programs; prog runs through Bun's `$` if it exists. */
   readonly run: RunProcess
-  readonly bindings: JsonStore<SessionTask>
   readonly tasks: TaskRegistry
   readonly prompts: PromptFiles
   readonly ledger: Ledger
@@ -71,7 +72,6 @@ export const createServices = ({ input, projectRoot, state, parents, log }: Serv
       (show) => show(notice),
       (error: unknown) => log.warn("a notice is not shown", { title: notice.title, error: describeError(error) }),
     )
-  const bindings = createSessionTasks({ state, log })
   const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
   const outbox = createLazyOutbox(projectRoot, async () => {
     const { createOutbox } = await import("../ledger/outbox.ts")
@@ -83,8 +83,15 @@ export const createServices = ({ input, projectRoot, state, parents, log }: Serv
     state,
     sessions,
     run: createProcessRunner({ shell: undefined }),
-    bindings,
-    tasks: createTaskRegistry({ store: bindings, sessions, parents, lookUp: (id) => ledger.readTask(id), log, now }),
+    tasks: createTaskRegistry({
+      store: createTaskStore({ state, log }),
+      sessions,
+      shownMessages: createShownMessages(sessions),
+      parents,
+      lookUp: (id) => ledger.readTask(id),
+      log,
+      now,
+    }),
     prompts: openPromptFiles(projectRoot),
     ledger,
     outbox,

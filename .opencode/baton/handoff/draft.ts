@@ -162,7 +162,7 @@ export const renderDraft = ({ sessionID, files, goal, prompt, task, facts }: Dra
   [
     renderMarker(sessionID),
     files.map(renderReference).join(" "),
-    task ? `${task.heading}\n\nTask: ${task.taskID}` : "",
+    task ? `${task.heading}\n\nTask: ${task.taskID}`.trim() : "",
     renderGoal(goal),
     closeFence(quoteTaskLines(prompt.trim())),
     facts === "" ? "" : `What the session before shows (gathered by program):\n\n${fenced(facts)}`,

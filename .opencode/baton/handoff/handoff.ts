@@ -157,7 +157,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       files: loaded.references,
       goal,
       prompt,
-      task: binding && { taskID: binding.taskID, heading: HEADINGS[binding.role] },
+      task: binding && { taskID: binding.taskID, heading: binding.hasRoleHeading ? HEADINGS[binding.role] : "" },
       facts: renderHandoffFacts(facts),
     })
     const at = now()
@@ -253,8 +253,8 @@ export const createHandoffFeature = (
       return undefined
     }
     const { description, definitionOfDone } = read.task
-    const { specification } = splitHandoffs(description)
-    return { taskID, specification, definitionOfDone }
+    const { specification } = splitHandoffs(description.untrusted)
+    return { taskID, specification, definitionOfDone: definitionOfDone?.untrusted }
   }
 
   /** Of the handoff that began this session. */

@@ -23,6 +23,18 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
     .map((part) => part.text ?? "")
     .join("\n")
 
+const textsOf = (parts: readonly TextPartLike[]): string[] =>
+  parts.flatMap(({ type, text = "" }) => (type === "text" && text.trim() !== "" ? [text] : []))
+
+/** Whether some of the parts have the same text: a command's message has the text that the command expanded to. */
+export const sharesText = (some: readonly TextPartLike[], others: readonly TextPartLike[]): boolean => {
+  const texts = textsOf(some)
+  return textsOf(others).some((text) => texts.includes(text))
+}
+
+/** The start of every draft of `/handoff`. */
+export const DRAFT_START = "Continuing work from session "
+
 export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
 
 export type CompletedCompaction = {

@@ -116,8 +116,9 @@ export const createLearningFeature = async (
   const readTask = async (taskID: string): Promise<string> => {
     const read = await ledger.readTask(taskID, { deadlineMs: TASK_DEADLINE_MS })
     if (read.kind !== "found") return ""
-    const { title, description, definitionOfDone = "" } = read.task
-    return [title, splitHandoffs(description).specification, definitionOfDone].join("\n")
+    const { title, description, definitionOfDone } = read.task
+    const { specification } = splitHandoffs(description.untrusted)
+    return [title.untrusted, specification, definitionOfDone?.untrusted ?? ""].join("\n")
   }
   const readMaterial = async (sessionID: string): Promise<Material> => {
     const taskID = await findTask(sessionID)

@@ -1,7 +1,7 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
-import { TASKS_FOLDER } from "../task/registry.ts"
+import { TASKS_FOLDER } from "../task/session-task.ts"
 import { TextTooLongError, takeBytes, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
   type CallOptions,
@@ -177,6 +177,9 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     return fitted.text
   }
 
+  /** A title as one argument, in one line. */
+  const titleOf = (title: string): string => toArgument(title).replaceAll(/\s+/g, " ").trim()
+
   return {
     ...createLearningCalls({
       read: async (args, { deadlineMs = READ_DEADLINE_MS } = {}) => {
@@ -213,11 +216,16 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     readyTasks: (project, options) => readList(["ready", "-p", project, "--json"], options),
     addTask: async ({ project, title, description }, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
       // prog takes words that begin with a dash as flags.
-      const words = toArgument(title).replaceAll(/\s+/g, " ").trim()
       const text = takeBytes(toArgument(description), maxTextBytes)
-      const answer = await runner.run(["add", "-p", project, "--desc", text, "--", words], deadlineMs)
+      const answer = await runner.run(["add", "-p", project, "--desc", text, "--", titleOf(title)], deadlineMs)
       const id = answer.kind === "exited" && answer.exitCode === 0 ? answer.stdout.trim() : undefined
       return id ? { kind: "added", id } : { kind: "failed", reason: reasonOf(answer) }
+    },
+    setStatus: (id, how, { deadlineMs } = {}) => write([how, "--", id], deadlineMs),
+    rewriteTask: async (id, { title, description }, { deadlineMs } = {}) => {
+      const written = await write(["edit", `--title=${titleOf(title)}`, "--", id], deadlineMs)
+      const text = takeBytes(toArgument(description), maxTextBytes)
+      return written.kind === "written" ? write(["desc", "--", id, text], deadlineMs) : written
     },
     finishTask: (id, { deadlineMs } = {}) => write(["done", "--", id], deadlineMs),
     appendLog: async (id, message, { deadlineMs } = {}) => {

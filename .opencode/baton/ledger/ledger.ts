@@ -1,3 +1,4 @@
+import { type Untrusted, untrusted } from "../host/quoted.ts"
 import { isRecord } from "../host/schema.ts"
 
 /** The claim on a task, from the embedded ledger. */
@@ -7,7 +8,7 @@ export type TaskClaim = {
   /** Made by hand under the name that sessions here claim under. */
   readonly isOwn: boolean
   /** Who, where and since when, in words. */
-  readonly summary: string
+  readonly summary: Untrusted
 }
 
 export type ClaimOutcome =
@@ -33,20 +34,18 @@ export type ClaimLedger = {
 /** A task from `prog show ID --json`, with the fields that Baton uses. */
 export type LedgerTask = {
   readonly id: string
-  readonly title: string
-  readonly status: string
-  readonly type: string
-  readonly project: string
+  readonly title: Untrusted
+  readonly status: Untrusted
   /** Specification and handoff section together; see description.ts. Empty when the task has none. */
-  readonly description: string
-  readonly definitionOfDone?: string
+  readonly description: Untrusted
+  readonly definitionOfDone?: Untrusted
   /** Oldest first. `createdAt` is RFC 3339 in UTC, whole seconds. */
-  readonly logs: readonly { readonly message: string; readonly createdAt: string }[]
+  readonly logs: readonly { readonly message: Untrusted; readonly createdAt: string }[]
   readonly claim?: TaskClaim
 }
 
 /** A task from `prog list --json`, with the fields that Baton uses. */
-export type TaskSummary = { readonly id: string; readonly title: string; readonly status: string }
+export type TaskSummary = { readonly id: string; readonly title: Untrusted; readonly status: Untrusted }
 
 export type TaskRead =
   | { readonly kind: "found"; readonly task: LedgerTask }
@@ -125,6 +124,10 @@ export type Ledger = LearningLedger &
     readyTasks(project: string, options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
     /** Adds an open task. @param description cut to what the program can receive */
     addTask(task: { project: string; title: string; description: string }, options?: CallOptions): Promise<TaskAdded>
+    /** Cancels, opens or starts a task. Default deadline 5 s. */
+    setStatus(id: string, how: "cancel" | "open" | "start", options?: CallOptions): Promise<LedgerWrite>
+    /** Replaces title and description. Default deadline 5 s. */
+    rewriteTask(id: string, task: { title: string; description: string }, options?: CallOptions): Promise<LedgerWrite>
     /** Sets a task to done. Default deadline 5 s. */
     finishTask(id: string, options?: CallOptions): Promise<LedgerWrite>
     /** Appends one log entry. Default deadline 5 s. */
@@ -178,7 +181,7 @@ const textsAt = (record: Record<string, unknown>, key: string): string[] =>
 
 const toClaim = (value: unknown): TaskClaim => {
   const claim = toRecord(value, "a claim")
-  return { session: textAt(claim, "session"), isOwn: claim.own === true, summary: textAt(claim, "summary") }
+  return { session: textAt(claim, "session"), isOwn: claim.own === true, summary: untrusted(textAt(claim, "summary")) }
 }
 
 /**
@@ -203,15 +206,13 @@ export const parseTaskJson = (json: string): LedgerTask => {
   const definitionOfDone = optionalTextAt(shown, "definition_of_done")
   return {
     id: textAt(shown, "id"),
-    title: textAt(shown, "title"),
-    status: textAt(shown, "status"),
-    type: textAt(shown, "type"),
-    project: textAt(shown, "project"),
-    description: optionalTextAt(shown, "description") ?? "",
-    ...(definitionOfDone ? { definitionOfDone } : {}),
+    title: untrusted(textAt(shown, "title")),
+    status: untrusted(textAt(shown, "status")),
+    description: untrusted(optionalTextAt(shown, "description") ?? ""),
+    ...(definitionOfDone ? { definitionOfDone: untrusted(definitionOfDone) } : {}),
     logs: toList(shown.logs ?? [], "a list of log entries").map((entry) => {
       const log = toRecord(entry, "a log entry")
-      return { message: textAt(log, "message"), createdAt: textAt(log, "created_at") }
+      return { message: untrusted(textAt(log, "message")), createdAt: textAt(log, "created_at") }
     }),
     ...(shown.claim === undefined ? {} : { claim: toClaim(shown.claim) }),
   }
@@ -225,7 +226,11 @@ export const parseTaskJson = (json: string): LedgerTask => {
 export const parseTaskList = (json: string): readonly TaskSummary[] =>
   toList(JSON.parse(json), "a list of tasks").map((each) => {
     const task = toRecord(each, "a task")
-    return { id: textAt(task, "id"), title: textAt(task, "title"), status: optionalTextAt(task, "status") ?? "open" }
+    return {
+      id: textAt(task, "id"),
+      title: untrusted(textAt(task, "title")),
+      status: untrusted(optionalTextAt(task, "status") ?? "open"),
+    }
   })
 
 /** A learning from `prog context --json`. */

@@ -193,7 +193,7 @@ const withLock = async <T>({ store }: Place, work: () => Promise<T>): Promise<T>
 /** @throws Error unless the ledger has the task */
 const readTarget = async ({ ledger }: Place, id: string): Promise<Target> => {
   const read = await readTask(ledger, id)
-  if (read.kind === "found") return { id, description: read.task.description }
+  if (read.kind === "found") return { id, description: read.task.description.untrusted }
   throw new Error(read.kind === "unknown" ? `the ledger has no task ${id}; prog list shows its tasks` : read.reason)
 }
 

@@ -102,7 +102,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
   /** The session's handoff is cut to what fits; others that the description has no place for go to the log, once. */
   const deliverHandoff = async (
     { taskID, section, specification }: EntryOf<"handoff">,
-    { description, logs }: LedgerTask,
+    { description: { untrusted: description }, logs }: LedgerTask,
     save: SaveAttempt,
   ): Promise<Delivery> => {
     const body = toHandoffBody(section)
@@ -117,7 +117,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
       await save({ at: new Date(now()).toISOString(), by: self })
     for (const dropped of merged.dropped.toReversed()) {
       const text = await ledger.shorten(taskID, `Moved here from the description:\n\n${dropped}`)
-      if (logs.some(({ message }) => message === text)) continue
+      if (logs.some(({ message }) => message.untrusted === text)) continue
       const delivery = fromWrite(await ledger.appendLog(taskID, text), taskID)
       if (delivery.kind !== "delivered") return delivery
     }
@@ -148,7 +148,7 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     if (read.kind === "unknown") return { kind: "rejected", reason: `the ledger has no task ${entry.taskID}` }
     if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
     if (entry.kind === "handoff") return await deliverHandoff(entry, read.task, save)
-    const logs = read.task.logs.map(({ message }) => message)
+    const logs = read.task.logs.map(({ message }) => message.untrusted)
     known.set(entry.taskID, logs)
     return await deliverLog(entry, attempt, logs, save)
   }

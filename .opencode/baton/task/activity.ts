@@ -1,7 +1,9 @@
 import { isAbsolute, relative } from "node:path"
 import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
+import { truncate } from "../host/log.ts"
 import { pathsToWrite } from "../host/messages.ts"
+import { quoted } from "../host/quoted.ts"
 import { isRecord } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 
@@ -122,10 +124,11 @@ export type Facts = {
   activity: Activity
   todos: readonly Pick<Todo, "content" | "status">[]
   git?: GitState | undefined
+  /** Start of the turn in which the process ended. */
+  crashedSince?: string | undefined
 }
 
 const SHOWN_FILES = 40
-const SHOWN_TODOS = 20
 const TODO_CHARACTERS = 160
 
 const isOpen = ({ status }: Pick<Todo, "status">): boolean => status !== "completed" && status !== "cancelled"
@@ -133,8 +136,9 @@ const isOpen = ({ status }: Pick<Todo, "status">): boolean => status !== "comple
 const listed = (items: readonly string[], total: number): string =>
   total > items.length ? `${items.join(", ")}, and ${total - items.length} more` : items.join(", ")
 
-const changedFile = (file: FileTrace): string => `${file.path} ×${file.changes}${file.byShell ? " (by shell)" : ""}`
-const readFile = (file: FileTrace): string => `${file.path} ×${file.reads}`
+const changedFile = (file: FileTrace): string =>
+  `${quoted(file.path)} ×${file.changes}${file.byShell ? " (by shell)" : ""}`
+const readFile = (file: FileTrace): string => `${quoted(file.path)} ×${file.reads}`
 
 const fileLine = (label: string, files: readonly FileTrace[], show: (file: FileTrace) => string): string[] => {
   if (files.length === 0) return []
@@ -152,13 +156,9 @@ export const parseGitFact = (facts: string): GitState | undefined => {
 
 export const FACTS_HEADING = "## Facts gathered by program"
 
-/** Renders the facts block: a heading and a list. Never empty, since the number of compactions is always known. */
-export const renderFacts = ({ compactions, activity, todos, git }: Facts): string => {
-  const open = todos.filter(isOpen)
-  const shownTodos = open
-    .slice(0, SHOWN_TODOS)
-    .map((todo) => `[${todo.status}] ${todo.content.replace(/\s+/g, " ").slice(0, TODO_CHARACTERS)}`)
-  return [
+/** Renders the facts block without the todos: a heading and a list. Never empty, since the number of compactions is always known. */
+export const renderFacts = ({ compactions, activity, git, crashedSince }: Facts): string =>
+  [
     FACTS_HEADING,
     `- Compactions of this session so far: ${compactions}`,
     ...(git ? [`- Git: branch ${git.branch} at ${git.head.slice(0, 12)}`] : []),
@@ -173,12 +173,32 @@ export const renderFacts = ({ compactions, activity, todos, git }: Facts): strin
       readFile,
     ),
     ...(activity.forgottenFiles > 0 ? [`- Older files no longer listed: ${activity.forgottenFiles}`] : []),
+    ...(crashedSince === undefined ? [] : [`- The session ended in the middle of the turn of ${crashedSince}`]),
     ...activity.failures
       .toReversed()
       .map(
         ({ command, exitCode }) =>
           `- Failed when last run: \`${command}\` → ${exitCode === null ? "ended early" : `exit ${exitCode}`}`,
       ),
-    ...(open.length > 0 ? [`- Open todos (${open.length}): ${listed(shownTodos, open.length)}`] : []),
   ].join("\n")
+
+/** Stored todos are those that a person or an agent has not taken off the list. A list of more is no plan. */
+const MAX_TODOS = 200
+
+/** Renders the open todos, those in progress first, as many as there is room for. @returns "" for none */
+export const renderTodos = (todos: Facts["todos"], fits: (text: string) => boolean = () => true): string => {
+  const open = todos.filter(isOpen)
+  const shown = [
+    ...open.filter(({ status }) => status === "in_progress"),
+    ...open.filter(({ status }) => status !== "in_progress"),
+  ]
+    .slice(0, MAX_TODOS)
+    .map(({ status, content }) => `  - [${status}] ${truncate(content.replace(/\s+/g, " "), TODO_CHARACTERS)}`)
+  const render = (count: number): string => {
+    const left = open.length - count
+    const more = left === 0 ? [] : [`  - and ${left} more, for which there is no room`]
+    return [`- Open todos (${open.length}):`, ...shown.slice(0, count), ...more].join("\n")
+  }
+  for (let count = shown.length; count > 0; count--) if (fits(render(count))) return render(count)
+  return ""
 }

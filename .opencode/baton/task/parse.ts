@@ -212,6 +212,13 @@ export const parseNaturalTask = (text: string): NaturalTask | undefined => {
   return { taskID, ...statedRole(text), isBare: bareID !== undefined }
 }
 
+/** Whether a line is blank, or names a task or a role and says no more. */
+export const namesOnlyATask = (line: string): boolean => {
+  const text = trimLineEnd(line).trim()
+  const isTaskLine = /^Task:\s*[A-Za-z]{2,}-[0-9A-Fa-f]{4,12}$/.test(text)
+  return text === "" || isTaskLine || parseRoleHeading(text) !== undefined || parseNaturalTask(text) !== undefined
+}
+
 /** Makes each line that names a task a quotation, so that a model's text in a user's message binds nothing. */
 export const quoteTaskLines = (text: string): string =>
   splitLines(text)
@@ -243,19 +250,20 @@ export const extractBrief = (text: string): string => {
   return [before, after].filter(Boolean).join("\n\n")
 }
 
-/** @param isKnown asks the ledger for the id of a natural spelling */
+/** @param isKnown asks the ledger for the id of a natural spelling @returns the newest message that names a task, and those behind it */
 export const newestTask = async (
   messages: readonly StoredMessage[],
   isKnown: (taskID: string) => Promise<boolean>,
-): Promise<{ task: ParsedTask; text: string } | undefined> => {
-  for (const message of messages.toReversed()) {
+): Promise<{ task: ParsedTask; since: readonly StoredMessage[] } | undefined> => {
+  for (const [at, message] of [...messages.entries()].toReversed()) {
     if (message.info.role !== "user") continue
     const text = collectUserText(message.parts)
     const task = parseTask(text)
-    if (task) return { task, text }
+    if (task) return { task, since: messages.slice(at) }
     const natural = parseNaturalTask(text)
     // An id alone may have answered a question about the task that is named further back.
-    if (natural && !natural.isBare && (await isKnown(natural.taskID))) return { task: natural, text }
+    if (natural && !natural.isBare && (await isKnown(natural.taskID)))
+      return { task: natural, since: messages.slice(at) }
   }
   return undefined
 }

@@ -1,231 +1,175 @@
-import { createLruMap, type LruMap } from "../host/async.ts"
-import { describeError, type Log } from "../host/log.ts"
-import type { Parsed, Zod } from "../host/schema.ts"
-import { messagePages, type Sessions } from "../host/sessions.ts"
-import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
+import { createLruMap } from "../host/async.ts"
+import { describeError, truncate } from "../host/log.ts"
+import type { ShownMessages } from "../host/shown-messages.ts"
+import type { JsonStore } from "../host/state.ts"
+import { DEFAULT_ROLE, type NaturalTask, type ParsedTask, parseNaturalTask, parseTask } from "./parse.ts"
 import {
-  DEFAULT_ROLE,
-  extractBrief,
-  type NaturalTask,
-  newestTask,
-  oldestUserText,
-  type ParsedTask,
-  parseNaturalTask,
-  parseTask,
-  ROLES,
-} from "./parse.ts"
+  emptyRecord,
+  type Hidden,
+  messageIDsOf,
+  type SessionTask,
+  type TaskRecord,
+  type TaskStep,
+  taskOf,
+  withMessageID,
+  withoutMessages,
+  withSaid,
+  withStep,
+} from "./session-task.ts"
+import { createTaskSearch, type FoundTask, type TaskSearchDeps } from "./task-search.ts"
+import { type TypedMessage, toUserWords, type UserWords } from "./user-words.ts"
 
-const sessionTaskSchema = (z: Zod) =>
-  z.object({
-    version: z.literal(1),
-    sessionID: z.string(),
-    taskID: z.string(),
-    role: z.enum(ROLES),
-    /** True if the user's text states the role and so asks for its protocol. Baton 0.1.0 gave every task the protocol. */
-    hasRoleHeading: z.boolean().default(true),
-    /** The user's message that set the work, verbatim; for a child session its own first message. */
-    brief: z.string(),
-    origin: z.enum(["message", "parent", "history"]),
-    /** Since when the session has this task: ISO 8601, UTC. */
-    boundAt: z.string(),
-    /** The user took the task off the session; an earlier message that names it no longer counts. */
-    isOff: z.boolean().optional(),
-  })
+export type { SessionTask } from "./session-task.ts"
 
-/** A session's task, which is kept when its context is lost. */
-export type SessionTask = Parsed<typeof sessionTaskSchema>
+/** An order of an agent is kept up to this length. */
+const ORDER_CHARACTERS = 24_000
 
-type BindingOrigin = SessionTask["origin"]
+/** What an undo took away, or a redo brought back. */
+export type Undone = { readonly undone: readonly TaskStep[]; readonly redone: readonly TaskStep[] }
 
-/** A brief is kept verbatim up to this length: four times what a prompt shows of it. */
-const STORED_BRIEF_CHARACTERS = 24_000
-
-export const TASKS_FOLDER = "tasks"
-
-/** The bindings of a project's sessions, under `.opencode/state/tasks`, shared by all features. */
-export const createSessionTasks = (deps: { state: StateFolder; log: Log }): JsonStore<SessionTask> =>
-  createJsonStore({ ...deps, folder: TASKS_FOLDER, schema: sessionTaskSchema })
-
-/** Keeps the task of each session. No call throws. */
+/** Keeps the task of each session, and what the user said on it. No call throws. */
 export type TaskRegistry = {
   /**
-   * Handles a user's message; `text` is the user's own text. Resolves when the binding is stored. A natural spelling is looked
-   * up in the ledger first.
+   * Handles a message of a user or, in a subagent's session, of an agent. Resolves when task and words are stored. A natural
+   * spelling is looked up in the ledger first.
    */
-  userMessage(sessionID: string, text: string): Promise<void>
-  /** Gives a session a task that its message does not name. Resolves when the binding is stored. */
-  bindTo(sessionID: string, taskID: string, text: string): Promise<void>
+  userMessage(message: TypedMessage): Promise<void>
+  /** Gives a session a task that Baton made of its message. Resolves when it is stored. */
+  bindTo(sessionID: string, taskID: string, messageID: string): Promise<void>
   /** Takes its task off a session until a message names one. @returns the task that it had */
   unbind(sessionID: string): Promise<SessionTask | undefined>
-  /** Adds the user's request from an earlier session on the same task to the brief, unless it is there. */
-  addToBrief(sessionID: string, taskID: string, text: string): Promise<void>
-  /** Finds the binding in memory, on disk, at the parent or in the history, in this order. */
+  /** Adds what the user said on the task in earlier sessions. */
+  inherit(sessionID: string, taskID: string, words: readonly UserWords[]): Promise<void>
+  /**
+   * Follows the user's undo and redo: asks OpenCode which messages it shows.
+   *
+   * @param options `isFinal`: what is not shown is deleted, and does not come back
+   */
+  followUndo(sessionID: string, options?: { isFinal?: boolean }): Promise<Undone>
+  /** Finds the task in memory, on disk, at the parent or in the history, in this order. */
   find(sessionID: string): Promise<SessionTask | undefined>
+  /** The task that is stored for a session, with the words that OpenCode still shows; for sessions of others, too. */
+  readStored(sessionID: string): Promise<SessionTask | undefined>
+  /** Other sessions of this project that have the task. */
+  othersOn(taskID: string, sessionID: string): Promise<readonly string[]>
   /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
   owner(binding: SessionTask): Promise<SessionTask | undefined>
-  /** Calls the listener with each session's binding when it becomes known or ends (`isOff`), and with those known already. */
+  /** Calls the listener with each session's task when it becomes known, changes or ends (`isOff`), and with those known already. */
   onTask(listener: (binding: SessionTask) => void): void
-  /** The binding, if it is in memory. */
+  /** The task, if it is in memory. */
   cached(sessionID: string): SessionTask | undefined
   forget(sessionID: string): Promise<void>
 }
 
-type LookUp =
-  | { readonly kind: "found" | "unknown" }
-  /** `missingDatabase`: there is no ledger; otherwise it did not answer in time. */
-  | { readonly kind: "unavailable"; readonly reason: string; readonly missingDatabase?: string }
-
-type TaskRegistryDeps = {
-  store: Pick<JsonStore<SessionTask>, "read" | "write" | "remove" | "keys">
-  sessions: Pick<Sessions, "messages" | "parent">
-  /** Of the sessions that this process saw created; null for none. OpenCode is asked for others. */
-  parents: Pick<LruMap<string | null>, "get">
-  /** Looks an id up in the ledger, within a deadline. Asked only for natural spellings. */
-  lookUp: (taskID: string) => Promise<LookUp>
-  log: Log
-  now: () => Date
-  /** Milliseconds that a search of the history may take. */
-  searchDeadlineMs?: number
+type TaskRegistryDeps = Omit<TaskSearchDeps, "hasTasks"> & {
+  store: Pick<JsonStore<TaskRecord>, "read" | "write" | "remove" | "keys">
+  shownMessages: ShownMessages
 }
 
-const SEARCH_DEADLINE_MS = 5_000
-/** A page of this size takes 5–35 ms in a session of any length (measured at 10,000 messages on 1.18.33). */
-const PAGE_MESSAGES = 50
 /** Deeper than any real delegation; a cycle in damaged data ends here. */
 const MAX_ANCESTORS = 16
 
 /** Cached data of one session; all of it can be found again. */
 type Entry = {
+  /** Undefined before it was read, and where there is none. */
+  record?: TaskRecord | undefined
+  hidden: Hidden
+  /** The task by record and undo; undefined where the user took it off, too. */
   binding?: SessionTask | undefined
-  /** Everything was read without finding a task. Not set for a child, unless the user took the task off it. */
+  /** Everything was read without finding a task. Not set for a child. */
   hasNoTask?: boolean
-  /** null: a root session. */
-  parentID?: string | null
   /** The first message of a child session that was created in this process. */
-  brief?: string
+  order?: string
+  /** The user may have undone something that this process does not know. */
+  mayBeUndone: boolean
+  reading?: Promise<void>
+  /** The running question what OpenCode shows. */
+  looking?: Promise<void>
   searching?: Promise<SessionTask | undefined>
-  /** The running write. Writes wait for each other, since of two at once the older binding might be renamed into place last. */
+  /** The running write. Writes wait for each other, since of two at once the older record might be renamed into place last. */
   storing?: Promise<unknown>
 }
 
-type Found =
-  | { readonly kind: "stored"; readonly binding: SessionTask }
-  | { readonly kind: "task"; readonly task: ParsedTask; readonly text: string; readonly origin: BindingOrigin }
-  /** `isCertain`: everything that could hold a task was read. */
-  | { readonly kind: "nothing"; readonly isCertain: boolean }
+type Found = { readonly kind: "stored" } | FoundTask
+
+const NOTHING_UNDONE: Undone = { undone: [], redone: [] }
 
 export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
-  const { store, sessions, parents, lookUp, log, now, searchDeadlineMs = SEARCH_DEADLINE_MS } = deps
+  const { store, shownMessages, parents, lookUp, log, now } = deps
+  const { knownParent, parentOf, isKnown, findInHistory, firstText } = createTaskSearch({
+    ...deps,
+    hasTasks: async () => (await store.keys()).length > 0,
+  })
   const remembered = createLruMap<Entry>()
 
   const entryOf = (sessionID: string): Entry => {
-    const entry = remembered.get(sessionID) ?? {}
+    const isNew = parents.get(sessionID) !== undefined
+    const entry = remembered.get(sessionID) ?? { hidden: new Set(), mayBeUndone: !isNew }
     remembered.set(sessionID, entry)
     return entry
   }
 
   const listeners: ((binding: SessionTask) => void)[] = []
-  const remember = (session: Entry, binding: SessionTask): void => {
-    session.binding = binding.isOff ? undefined : binding
-    for (const listener of listeners) listener(binding)
+  /** Works the task out again and tells those who follow it. */
+  const update = (session: Entry): void => {
+    const before = session.binding
+    const task = taskOf(session.record, session.hidden)
+    session.binding = task?.isOff ? undefined : task
+    const isSame = (other: SessionTask | undefined): boolean =>
+      before?.taskID === other?.taskID &&
+      before?.role === other?.role &&
+      before?.hasRoleHeading === other?.hasRoleHeading
+    if (isSame(session.binding)) return
+    const told = session.binding ?? (task?.isOff ? task : before && { ...before, isOff: true })
+    if (told) for (const listener of listeners) listener(told)
   }
 
-  const keep = async (binding: SessionTask): Promise<void> => {
-    const session = entryOf(binding.sessionID)
-    remember(session, binding)
-    session.storing = Promise.resolve(session.storing).then(() => store.write(binding.sessionID, binding))
+  const loaded = async (sessionID: string): Promise<Entry> => {
+    const session = entryOf(sessionID)
+    session.reading ??= store.read(sessionID).then((stored) => {
+      if (session.record || !stored) return
+      session.record = stored
+      update(session)
+      log.debug("task known from an earlier run", { sessionID, taskID: session.binding?.taskID })
+    })
+    await session.reading
+    return session
+  }
+
+  /** Changes a session's record, and stores it. */
+  const keep = async (sessionID: string, change: (record: TaskRecord) => TaskRecord): Promise<void> => {
+    const session = await loaded(sessionID)
+    const record = change(session.record ?? emptyRecord(sessionID))
+    if (record === session.record) return
+    session.record = record
+    update(session)
+    session.storing = Promise.resolve(session.storing).then(() => store.write(sessionID, record))
     await session.storing
   }
 
-  const bind = async (
-    sessionID: string,
-    task: ParsedTask,
-    brief: string,
-    origin: BindingOrigin,
-    before?: SessionTask,
-  ): Promise<SessionTask> => {
-    const binding: SessionTask = {
-      version: 1,
-      sessionID,
-      taskID: task.taskID,
-      role: task.role,
-      hasRoleHeading: task.hasRoleHeading,
-      brief: extractBrief(brief).slice(0, STORED_BRIEF_CHARACTERS),
-      origin,
-      boundAt: before?.taskID === task.taskID ? before.boundAt : now().toISOString(),
-    }
-    const { taskID, role } = task
+  type Step = Pick<TaskStep, "origin" | "messageID" | "isMade">
+  const bind = async (sessionID: string, task: ParsedTask, step: Step, order?: string): Promise<void> => {
+    const before = entryOf(sessionID).binding
+    const { taskID, role, hasRoleHeading } = task
     if (before && before.taskID !== taskID)
       log.info("session changed its task", { sessionID, from: before.taskID, to: taskID })
-    else log.info("session has a task", { sessionID, taskID, role, origin })
-    await keep(binding)
-    return binding
+    else log.info("session has a task", { sessionID, taskID, role, origin: step.origin })
+    const boundAt = before?.taskID === taskID ? before.boundAt : now().toISOString()
+    await keep(sessionID, (record) => ({
+      ...withStep(record, { ...step, taskID, role, hasRoleHeading, boundAt }),
+      ...(order === undefined ? {} : { order }),
+    }))
   }
 
-  const knownParent = (sessionID: string): string | null | undefined => {
-    const seen = parents.get(sessionID)
-    return seen === undefined ? entryOf(sessionID).parentID : seen
-  }
-  const parentOf = async (sessionID: string): Promise<{ parentID: string | null; isCertain: boolean }> => {
-    const parentID = knownParent(sessionID)
-    if (parentID !== undefined) return { parentID, isCertain: true }
-    const answer = await sessions.parent(sessionID)
-    if (answer.kind === "failed") {
-      log.warn("parent of the session is unknown", { sessionID, reason: answer.reason })
-      return { parentID: null, isCertain: false }
-    }
-    entryOf(sessionID).parentID = answer.value ?? null
-    return { parentID: answer.value ?? null, isCertain: true }
-  }
+  const say = (sessionID: string, taskID: string, words: readonly UserWords[]): Promise<void> =>
+    words.length === 0 ? Promise.resolve() : keep(sessionID, (record) => withSaid(record, taskID, words))
 
-  /** Tells whether a natural spelling counts in a session that is no subagent's. */
-  const isKnown = async (sessionID: string, taskID: string): Promise<boolean> => {
-    if (!(await parentOf(sessionID)).isCertain) return false
-    const answer = await lookUp(taskID)
-    const isMissing = answer.kind === "unavailable" && answer.missingDatabase !== undefined
-    // The project's sessions had tasks, so the ledger was lost: the request says so, as it does for a `Task:` line.
-    if (isMissing && (await store.keys()).length > 0) return true
-    if (answer.kind === "unknown")
-      log.info("the ledger does not know the task that a message names: not bound", { sessionID, taskID })
-    if (answer.kind === "unavailable") {
-      const about = { sessionID, taskID, reason: answer.reason }
-      log.warn("the ledger cannot tell whether it knows the task that a message names: not bound", about)
-    }
-    return answer.kind === "found"
-  }
-
-  /** Finds the task of a session that began without the bundle, page by page from the newest message back. */
-  const findInHistory = async (sessionID: string): Promise<Found> => {
-    // A subagent's messages are an agent's words, which bind nothing.
-    if ((await parentOf(sessionID)).parentID !== null) return { kind: "nothing", isCertain: true }
-    const over = now().getTime() + searchDeadlineMs
-    const isOver = () => now().getTime() >= over
-    let isCertain = false
-    for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
-      if (answer.kind === "failed") {
-        log.warn("task not found: the history cannot be read", { sessionID, reason: answer.reason })
-        return { kind: "nothing", isCertain: false }
-      }
-      const found = await newestTask(answer.value.messages, (taskID) => isKnown(sessionID, taskID))
-      if (found) return { kind: "task", ...found, origin: "history" }
-      isCertain = answer.value.isOldest
-    }
-    log.debug("no task in the session's history", { sessionID, wholeHistoryRead: isCertain })
-    return { kind: "nothing", isCertain }
-  }
-
-  const readStored = async (sessionID: string): Promise<SessionTask | undefined> => {
-    if (entryOf(sessionID).hasNoTask) return undefined
-    const stored = await store.read(sessionID)
-    if (!stored?.isOff) return stored
-    entryOf(sessionID).hasNoTask = true
-    return undefined
-  }
-
-  const findStored = async (sessionID: string): Promise<SessionTask | undefined> => {
-    const stored = await readStored(sessionID)
-    if (stored) log.debug("task known from an earlier run", { sessionID, taskID: stored.taskID })
-    return stored
+  const bindFromHistory = async (
+    sessionID: string,
+    { task, messageID, words }: Extract<FoundTask, { kind: "task" }>,
+  ) => {
+    await bind(sessionID, task, { origin: "history", messageID })
+    await say(sessionID, task.taskID, words)
   }
 
   /** Finds the binding of the nearest ancestor with a task. */
@@ -238,13 +182,15 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (parent.parentID === null || seen.has(parent.parentID)) break
       at = parent.parentID
       seen.add(at)
-      const binding = entryOf(at).binding ?? (await findStored(at))
+      const ancestor = await loaded(at)
+      const { binding } = ancestor
       if (binding && binding.origin !== "parent") return { binding, isCertain }
-      const found = entryOf(at).hasNoTask ? undefined : await findInHistory(at)
+      const isSettled = ancestor.hasNoTask || ancestor.record !== undefined
+      const found = isSettled ? undefined : await findInHistory(at)
       if (found?.kind === "task") {
         // A message that bound the session during the search is newer than the search's result.
-        const newest = entryOf(at).binding ?? (await bind(at, found.task, found.text, found.origin))
-        return { binding: newest, isCertain }
+        if (!ancestor.binding) await bindFromHistory(at, found)
+        return ancestor.binding ? { binding: ancestor.binding, isCertain } : { isCertain }
       }
       if (found?.kind === "nothing") isCertain &&= found.isCertain
     }
@@ -252,36 +198,34 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   }
 
   const search = async (sessionID: string): Promise<Found> => {
-    const stored = entryOf(sessionID).binding ?? (await findStored(sessionID))
-    if (stored && stored.origin !== "parent") return { kind: "stored", binding: stored }
-    if (entryOf(sessionID).hasNoTask) return { kind: "nothing", isCertain: true }
+    const session = await loaded(sessionID)
+    const stored = session.binding
+    if (stored && stored.origin !== "parent") return { kind: "stored" }
+    // A task that the user took off, or whose message is undone.
+    if (session.hasNoTask || (session.record && !stored)) return { kind: "nothing", isCertain: true }
     const { binding, isCertain } = await findInherited(sessionID)
-    if (stored && (binding ? binding.taskID === stored.taskID : !isCertain)) return { kind: "stored", binding: stored }
-    if (binding) {
-      const task = { ...binding, hasRoleHeading: false }
-      return { kind: "task", task, text: stored?.brief ?? (await firstMessage(sessionID)), origin: "parent" }
-    }
+    if (stored && (binding ? binding.taskID === stored.taskID : !isCertain)) return { kind: "stored" }
+    if (binding) return { kind: "task", task: { ...binding, hasRoleHeading: false }, words: [], origin: "parent" }
     const found = await findInHistory(sessionID)
     return found.kind === "nothing" ? { kind: "nothing", isCertain: isCertain && found.isCertain } : found
   }
 
-  const firstMessage = async (sessionID: string): Promise<string> => {
-    const { brief } = entryOf(sessionID)
-    if (brief !== undefined) return brief
-    const page = await sessions.messages(sessionID, PAGE_MESSAGES)
-    return (page.kind === "ok" && oldestUserText(page.value.messages)) || ""
-  }
-
-  const searchOnce = async (sessionID: string, session: Entry): Promise<SessionTask | undefined> => {
-    const before = session.binding
+  const searchOnce = async (sessionID: string): Promise<SessionTask | undefined> => {
+    const session = await loaded(sessionID)
+    const before = session.record
     const found = await search(sessionID)
     // A session that was deleted meanwhile stays forgotten.
-    if (session.binding !== before || remembered.get(sessionID) !== session) return session.binding
-    if (found.kind === "task") return bind(sessionID, found.task, found.text, found.origin, before)
-    if (found.kind === "stored") {
-      if (found.binding !== before) remember(session, found.binding)
-    } else if (found.isCertain) {
-      if (before) remember(session, { ...before, isOff: true })
+    if (session.record !== before || remembered.get(sessionID) !== session) return session.binding
+    if (found.kind === "task" && found.origin === "parent") {
+      const order = before?.order ?? session.order ?? (await firstText(sessionID))
+      await bind(sessionID, found.task, { origin: "parent" }, truncate(order, ORDER_CHARACTERS))
+    } else if (found.kind === "task") await bindFromHistory(sessionID, found)
+    else if (found.kind === "nothing" && found.isCertain) {
+      // The task of the parent has ended.
+      if (session.binding) {
+        session.record = undefined
+        update(session)
+      }
       session.hasNoTask ||= typeof knownParent(sessionID) !== "string"
     }
     return session.binding
@@ -291,8 +235,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const session = entryOf(sessionID)
     // A child's is its parent's, which may have another one by now.
     const isSettled = session.binding ? session.binding.origin !== "parent" : session.hasNoTask
-    if (isSettled) return Promise.resolve(session.binding)
-    session.searching ??= searchOnce(sessionID, session)
+    if (isSettled) return Promise.resolve(session.looking).then(() => session.binding)
+    session.searching ??= searchOnce(sessionID)
       .catch((error: unknown) => {
         log.error("search for the task failed", { sessionID, error: describeError(error) })
         return undefined
@@ -305,7 +249,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   const confirm = async (sessionID: string, natural: NaturalTask): Promise<ParsedTask | undefined> => {
     const { taskID, isBare } = natural
-    const before = entryOf(sessionID).binding ?? (await readStored(sessionID))
+    const before = (await loaded(sessionID)).binding
     if (before?.taskID === taskID && before.origin !== "parent") return natural
     if (isBare && before && (await lookUp(before.taskID)).kind !== "unknown") {
       log.debug("an id alone may answer a question: the session keeps its task", { sessionID, taskID: before.taskID })
@@ -317,48 +261,118 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return isOutdated ? undefined : natural
   }
 
-  return {
-    userMessage: async (sessionID, text) => {
-      const session = entryOf(sessionID)
-      if (typeof knownParent(sessionID) === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
-      const exact = parseTask(text)
-      const natural = exact ? undefined : parseNaturalTask(text)
-      const named = exact ?? natural
-      const isOrder = named !== undefined && (await parentOf(sessionID)).parentID !== null
-      if (isOrder) log.info("an agent's order to its subagent binds no task", { sessionID, taskID: named.taskID })
-      const task = isOrder ? undefined : (exact ?? (natural && (await confirm(sessionID, natural))))
-      if (!task) {
-        // In the background: a search may read a long history, and the user's message must not wait for it.
-        return void find(sessionID)
-      }
-      const before = session.binding ?? (await readStored(sessionID))
+  const look = async (sessionID: string, isFinal: boolean): Promise<Undone> => {
+    const session = await loaded(sessionID)
+    const { record, hidden: before } = session
+    if (!record || !session.mayBeUndone) return NOTHING_UNDONE
+    const ids = messageIDsOf(record)
+    const shown = ids.length === 0 ? new Set<string>() : await shownMessages(sessionID, ids)
+    if (!shown) return NOTHING_UNDONE
+    const hidden = new Set(ids.filter((id) => !shown.has(id)))
+    const isHidden = (ids: Hidden) => (step: TaskStep) => step.messageID !== undefined && ids.has(step.messageID)
+    const undone = record.steps.filter(isHidden(hidden)).filter((step) => isFinal || !isHidden(before)(step))
+    const redone = record.steps.filter(isHidden(before)).filter((step) => !isHidden(hidden)(step))
+    session.hidden = isFinal ? new Set() : hidden
+    session.hasNoTask = false
+    session.mayBeUndone = !isFinal && hidden.size > 0
+    if (isFinal && hidden.size > 0) await keep(sessionID, (current) => withoutMessages(current, hidden))
+    else update(session)
+    if (undone.length + redone.length > 0)
+      log.info("a task follows the user's undo", { sessionID, undone: undone.length, redone: redone.length })
+    return { undone, redone }
+  }
+
+  const followUndo: TaskRegistry["followUndo"] = (sessionID, { isFinal = false } = {}) => {
+    const session = entryOf(sessionID)
+    // What OpenCode shows is asked for again at the next message, should this call fail.
+    session.mayBeUndone ||= !isFinal
+    if (!session.mayBeUndone) return Promise.resolve(NOTHING_UNDONE)
+    // One after the other: of two answers the later one counts.
+    const looked = Promise.resolve(session.looking).then(() => look(sessionID, isFinal))
+    const ended = looked.then(
+      () => {},
+      (error: unknown) => log.error("an undo was not followed", { sessionID, error: describeError(error) }),
+    )
+    session.looking = ended
+    void ended.then(() => {
+      if (session.looking === ended) delete session.looking
+    })
+    return looked.catch(() => NOTHING_UNDONE)
+  }
+
+  /** Handles the words of a user in a root session. */
+  const userSaid = async (message: TypedMessage, isCertain: boolean): Promise<void> => {
+    const { sessionID, messageID, text } = message
+    const exact = parseTask(text)
+    const natural = exact ? undefined : parseNaturalTask(text)
+    const task = exact ?? (natural && (await confirm(sessionID, natural)))
+    const words = isCertain ? toUserWords(message) : undefined
+    if (!isCertain) log.warn("whose words a message holds is not known: they are not kept", { sessionID, messageID })
+    const said = words ? [words] : []
+    const { binding: before } = await loaded(sessionID)
+    if (task) {
       const isSame =
         before?.taskID === task.taskID &&
         before.origin !== "parent" &&
         // Naming the task again without a heading does not change the role.
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
-      if (isSame) remember(session, before)
-      else await bind(sessionID, task, text, "message", before)
+      if (!isSame) await bind(sessionID, task, { origin: "message", messageID })
+      return say(sessionID, task.taskID, said)
+    }
+    if (before && before.origin !== "parent") return say(sessionID, before.taskID, said)
+    // In the background: a search may read a long history, and the user's message must not wait for it.
+    void find(sessionID).then((found) => found && say(sessionID, found.taskID, said))
+  }
+
+  return {
+    userMessage: async (message) => {
+      const { sessionID, messageID, text } = message
+      const session = entryOf(sessionID)
+      if (typeof knownParent(sessionID) === "string") session.order ??= truncate(text, ORDER_CHARACTERS)
+      await followUndo(sessionID, { isFinal: true })
+      if (session.record?.steps.some((step) => step.messageID === undefined))
+        await keep(sessionID, (record) => withMessageID(record, messageID))
+      const { parentID, isCertain } = await parentOf(sessionID)
+      if (parentID === null) return userSaid(message, isCertain)
+      if (parseTask(text) ?? parseNaturalTask(text))
+        log.info("an agent's order to its subagent binds no task", { sessionID })
+      void find(sessionID)
     },
-    bindTo: async (sessionID, taskID, text) => {
-      const task = { taskID, role: DEFAULT_ROLE, hasRoleHeading: false }
-      await bind(sessionID, task, text, "message", entryOf(sessionID).binding)
-    },
+    bindTo: (sessionID, taskID, messageID) =>
+      bind(
+        sessionID,
+        { taskID, role: DEFAULT_ROLE, hasRoleHeading: false },
+        { origin: "message", messageID, isMade: true },
+      ),
     unbind: async (sessionID) => {
       const binding = await find(sessionID)
       if (!binding) return undefined
+      const { taskID, role, hasRoleHeading, origin, boundAt } = binding
+      await keep(sessionID, (record) =>
+        withStep(record, { taskID, role, hasRoleHeading, origin, boundAt, isOff: true }),
+      )
       entryOf(sessionID).hasNoTask = true
-      await keep({ ...binding, isOff: true })
-      log.info("session has no task any more", { sessionID, taskID: binding.taskID })
+      log.info("session has no task any more", { sessionID, taskID })
       return binding
     },
-    addToBrief: async (sessionID, taskID, text) => {
-      const { binding } = entryOf(sessionID)
-      if (binding?.taskID !== taskID || binding.brief.includes(text.trim())) return
-      const brief = `${binding.brief.trimEnd()}\n\n${text.trim()}`.slice(0, STORED_BRIEF_CHARACTERS)
-      await keep({ ...binding, brief })
+    inherit: async (sessionID, taskID, words) => {
+      const others = words.filter((one) => one.sessionID !== sessionID)
+      if (entryOf(sessionID).binding?.taskID === taskID) await say(sessionID, taskID, others)
     },
+    followUndo,
     find,
+    readStored: async (sessionID) => {
+      const record = entryOf(sessionID).record ?? (await store.read(sessionID))
+      const ids = record ? messageIDsOf(record) : []
+      const shown = ids.length === 0 ? undefined : await shownMessages(sessionID, ids)
+      const task = taskOf(record, shown && new Set(ids.filter((id) => !shown.has(id))))
+      return task?.isOff ? undefined : task
+    },
+    othersOn: async (taskID, sessionID) => {
+      const keys = (await store.keys()).filter((key) => key !== sessionID)
+      const records = await Promise.all(keys.map((key) => remembered.get(key)?.record ?? store.read(key)))
+      return keys.filter((_, at) => taskOf(records[at])?.taskID === taskID)
+    },
     owner: async (binding) => {
       let owner: SessionTask | undefined = binding
       for (let above = 0; owner?.origin === "parent" && above < MAX_ANCESTORS; above++) {

@@ -17,7 +17,7 @@ import {
   recordID,
 } from "../../ledger/outbox-store.ts"
 import { databasePath } from "../../ledger/runner.ts"
-import { createSessionTasks } from "../../task/registry.ts"
+import { createTaskStore } from "../../task/session-task.ts"
 import { broken, type Check, type Context, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Finds the project's ledger program in the same way as the plugins. */
@@ -139,7 +139,7 @@ const RESTORE = "Restore a backup of it, or set PROG_DB to where it is. For a ne
 const checkLost = async (path: string, { root }: Context): Promise<Observation | undefined> => {
   const state = createStateFolder(root)
   const [{ length: tasks }, { length: records }] = await Promise.all([
-    createSessionTasks({ state, log: SILENT }).keys(),
+    createTaskStore({ state, log: SILENT }).keys(),
     createOutboxStore(state).list(),
   ])
   if (tasks + records === 0) return undefined

@@ -23,14 +23,14 @@ export type TaskSummary = {
 }
 
 const toSummary = ({ title, status, logs, description, claim }: LedgerTask): TaskSummary => {
-  const [section] = splitHandoffs(description).handoffs
+  const [section] = splitHandoffs(description.untrusted).handoffs
   const handoff = section === undefined ? undefined : renderHandoff(section)
   return {
-    title,
-    status,
-    log: logs,
+    title: title.untrusted,
+    status: status.untrusted,
+    log: logs.map(({ message, createdAt }) => ({ message: message.untrusted, createdAt })),
     ...(handoff === undefined ? {} : { handoff }),
-    ...(claim ? { claim: claim.summary } : {}),
+    ...(claim ? { claim: claim.summary.untrusted } : {}),
   }
 }
 

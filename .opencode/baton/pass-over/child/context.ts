@@ -3,9 +3,11 @@ import type { Part } from "@opencode-ai/sdk"
 import { truncate } from "../../host/log.ts"
 import { collectUserText } from "../../host/messages.ts"
 import { readProjectFile } from "../../host/project-file.ts"
+import { quoted } from "../../host/quoted.ts"
 import type { AgentAndModel, MessagePage, Result, Sessions, StoredMessage } from "../../host/sessions.ts"
 import type { Ledger } from "../../ledger/ledger.ts"
 import type { SessionTask } from "../../task/registry.ts"
+import { renderUserWords } from "../../task/user-words.ts"
 import type { PassOverArguments, PassOverRequest, WorkContext } from "../contract.ts"
 import type { Skipped } from "../sandbox/snapshot.ts"
 
@@ -16,9 +18,8 @@ export const describeTask = async (ledger: Pick<Ledger, "readTask">, taskID: str
   const read = await ledger.readTask(taskID, { deadlineMs: READ_DEADLINE_MS })
   if (read.kind !== "found") return undefined
   const { title, description, definitionOfDone } = read.task
-  return [title, ...(definitionOfDone ? [`Definition of done: ${definitionOfDone}`] : []), description]
-    .filter((text) => text !== "")
-    .join("\n")
+  const done = definitionOfDone ? [`Definition of done: ${definitionOfDone.untrusted}`] : []
+  return [quoted(title), ...done, description.untrusted].filter((text) => text !== "").join("\n")
 }
 
 const DEFAULT_MESSAGES = 4
@@ -65,7 +66,8 @@ export const collectContext = async (
     findTask(sessionID),
   ])
   const specification = binding && (await readSpecification(binding.taskID))
-  const block = [specification, binding?.brief].filter((text) => text !== undefined && text !== "").join("\n\n")
+  const words = binding ? renderUserWords(binding.said, { heading: "### The user's own words, newest first" }) : ""
+  const block = [specification, words, binding?.order].filter((text) => text !== undefined && text !== "").join("\n\n")
   const work = {
     objective: args.objective,
     background: args.background,

@@ -1,0 +1,24 @@
+import { truncate } from "./log.ts"
+
+/**
+ * A text that neither the user nor Baton wrote: from the ledger, a file's name, another session. No string, so that it reaches a
+ * model or a person only through `quoted` or a fence.
+ */
+export type Untrusted = { readonly untrusted: string }
+
+export const untrusted = (text: string): Untrusted => ({ untrusted: text })
+
+/** Characters that begin a line, reorder one or steer a terminal. JSON.stringify escapes only the first 32 of them. */
+const UNSAFE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const PLAIN = /^[\p{L}\p{M}\p{N}._/@+~#=-]+$/u
+
+const DEFAULT_CHARACTERS = 300
+
+/** Gives a value in one line: as it is where it is a plain name or path, else in quotes, with escapes. */
+export const quoted = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string => {
+  const text = typeof value === "string" ? value : value.untrusted
+  const shown = text.length > characters ? `${truncate(text, characters - 1)}…` : text
+  if (PLAIN.test(shown)) return shown
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  return JSON.stringify(shown).replaceAll(UNSAFE, escape)
+}

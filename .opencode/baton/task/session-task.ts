@@ -1,0 +1,116 @@
+import type { Log } from "../host/log.ts"
+import type { Parsed, Zod } from "../host/schema.ts"
+import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
+import { ROLES } from "./parse.ts"
+import { NO_WORDS, type TaskWords, type UserWords, userWordsSchema, withWords } from "./user-words.ts"
+
+const stepSchema = (z: Zod) =>
+  z.object({
+    /** The user's message behind it; undefined for a subagent's task, and until the message of a command has come. */
+    messageID: z.string().optional(),
+    taskID: z.string(),
+    role: z.enum(ROLES),
+    /** True if the user's text states the role and so asks for its protocol. */
+    hasRoleHeading: z.boolean(),
+    origin: z.enum(["message", "parent", "history"]),
+    /** Since when the session has this task: ISO 8601, UTC. */
+    boundAt: z.string(),
+    /** Baton made the task of this message. */
+    isMade: z.boolean().optional(),
+    /** The user took the task off the session. */
+    isOff: z.boolean().optional(),
+  })
+
+/** One step by which a session came to its task, or lost it. It stands as long as OpenCode shows its message. */
+export type TaskStep = Parsed<typeof stepSchema>
+
+export const taskRecordSchema = (z: Zod) =>
+  z.object({
+    version: z.literal(2),
+    sessionID: z.string(),
+    /** Oldest first; the last one that stands counts. */
+    steps: z.array(stepSchema(z)).readonly(),
+    /** What the user said on each task, by its id; of this session, and of earlier ones on the same task. */
+    words: z.record(
+      z.string(),
+      z.object({ words: z.array(userWordsSchema(z)).readonly(), leftOut: z.number().int().min(0) }),
+    ),
+    /** A subagent's first message: the order of the agent that started it. */
+    order: z.string().optional(),
+  })
+
+/** All that is stored of a session's task. */
+export type TaskRecord = Parsed<typeof taskRecordSchema>
+
+export const TASKS_FOLDER = "tasks"
+
+/** What a project's sessions have as their tasks, under `.opencode/state/tasks`. */
+export const createTaskStore = (deps: { state: StateFolder; log: Log }): JsonStore<TaskRecord> =>
+  createJsonStore({ ...deps, folder: TASKS_FOLDER, schema: taskRecordSchema })
+
+/** A session's task, which is kept when its context is lost. */
+export type SessionTask = Omit<TaskStep, "isMade"> & {
+  readonly sessionID: string
+  /** The user's words on the task. */
+  readonly said: TaskWords
+  readonly order?: string | undefined
+}
+
+const MAX_STEPS = 20
+
+export const emptyRecord = (sessionID: string): TaskRecord => ({ version: 2, sessionID, steps: [], words: {} })
+
+/** @param hidden ids of messages that the user undid */
+export type Hidden = ReadonlySet<string>
+
+const stands = ({ messageID }: TaskStep, hidden: Hidden): boolean => messageID === undefined || !hidden.has(messageID)
+
+/** The task that a record gives a session now, or the one that was taken off it (`isOff`). */
+export const taskOf = (record: TaskRecord | undefined, hidden: Hidden = new Set()): SessionTask | undefined => {
+  const step = record?.steps.findLast((one) => stands(one, hidden))
+  if (!record || !step) return undefined
+  const { isMade: _, ...task } = step
+  const { words, leftOut } = record.words[step.taskID] ?? NO_WORDS
+  const isShown = ({ sessionID, messageID }: UserWords): boolean =>
+    sessionID !== record.sessionID || !hidden.has(messageID)
+  return { ...task, sessionID: record.sessionID, said: { words: words.filter(isShown), leftOut }, order: record.order }
+}
+
+export const withStep = (record: TaskRecord, step: TaskStep): TaskRecord => ({
+  ...record,
+  steps: [...record.steps, step].slice(-MAX_STEPS),
+})
+
+export const withSaid = (record: TaskRecord, taskID: string, words: readonly UserWords[]): TaskRecord => ({
+  ...record,
+  words: { ...record.words, [taskID]: withWords(record.words[taskID] ?? NO_WORDS, words) },
+})
+
+/** Gives the steps of a command its message, which comes after it. */
+export const withMessageID = (record: TaskRecord, messageID: string): TaskRecord => ({
+  ...record,
+  steps: record.steps.map((step) =>
+    step.messageID === undefined && step.origin !== "parent" ? { ...step, messageID } : step,
+  ),
+})
+
+/** The session's own messages that something was made of. */
+export const messageIDsOf = ({ sessionID, steps, words }: TaskRecord): string[] => {
+  const said = Object.values(words).flatMap((task) => task.words.filter((one) => one.sessionID === sessionID))
+  return [...new Set([...steps, ...said].flatMap(({ messageID }) => messageID ?? []))]
+}
+
+/** Drops for good what was made of messages that OpenCode has deleted. */
+export const withoutMessages = (record: TaskRecord, gone: Hidden): TaskRecord => ({
+  ...record,
+  steps: record.steps.filter((step) => stands(step, gone)),
+  words: Object.fromEntries(
+    Object.entries(record.words).map(([taskID, { words, leftOut }]) => [
+      taskID,
+      {
+        words: words.filter(({ sessionID, messageID }) => sessionID !== record.sessionID || !gone.has(messageID)),
+        leftOut,
+      },
+    ]),
+  ),
+})
