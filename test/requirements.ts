@@ -331,6 +331,12 @@ export const REQUIREMENTS = {
   "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
   "tokens.C2":
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
+
+  "words.B1a": "A claim's holder is a name on one line: prog claim refuses any other and says what it received.",
+  "words.B3":
+    "c2c's messages are another agent's: they bind nothing, teach nothing, are no brief; their envelope cannot be closed or forged from inside.",
+  "words.D1":
+    "README's first commands run in a clone, the first message after them becomes a task, and doctor finds nothing to mend there.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { quoted, runInstaller } from "./install.mjs"
-import { SETTINGS } from "./install-plan.mjs"
+import { firstMessage } from "./install-plan.mjs"
 import { adviseOnOpenCode } from "./opencode.mjs"
 
 const PACKAGE = fileURLToPath(new URL("../../", import.meta.url))
@@ -21,7 +21,7 @@ Commands:
   update [DIR | --global]     bring it to this version, keep what you changed and show the difference
   uninstall [DIR | --global]  take it out again; --purge: its records too
                               each with --dry-run: only say what would be done
-  doctor [DIR]                look for what is broken and say how to mend it
+  doctor [DIR]                look for what is broken and say how to fix it
 
 `
 
@@ -60,25 +60,13 @@ const choose = async ({ autoTask, passOver }, isAsking) => {
   return chosen
 }
 
-/** Tells whether the settings that are there now switch automatic tasks on. @param {string} path */
-const hasAutoTask = (path) => {
-  try {
-    return JSON.parse(readFileSync(path, "utf8")).autoTask === true
-  } catch {
-    // None, or none that count.
-    return false
-  }
-}
-
 /** @param {Work} work @returns {string[]} what a user does next, a line each */
 const nextSteps = ({ project, isGlobal, plan }) => {
   const folder = isGlobal ? "my-project" : quoted(project)
   const prog = isGlobal ? quoted(plan.at(PROG)) : PROG
   return [
     `cd ${folder} && opencode`,
-    hasAutoTask(plan.at(SETTINGS))
-      ? "say what is to be done: your first message becomes a task, and Baton keeps it"
-      : `${prog} add "TITLE" prints an ID; begin a message with the line: Task: ID`,
+    firstMessage(plan)[0] ?? `${prog} add "TITLE" prints an ID; begin a message with the line: Task: ID`,
     `npx baton-opencode doctor ${folder}`,
   ]
 }
@@ -89,9 +77,8 @@ const install = async (command, args) => {
   const advise = async () => {
     for (const line of (await advice).splice(0)) console.log(line)
   }
-  const own = ["--no-auto-task", "--no-pass-over"]
   const given = { autoTask: !args.includes("--no-auto-task"), passOver: !args.includes("--no-pass-over") }
-  const rest = args.filter((argument) => command !== "init" || !own.includes(argument))
+  const rest = args.filter((argument) => command !== "init" || argument !== "--no-pass-over")
   const isPlaced = rest.some((argument) => argument === "--global" || !argument.startsWith("-"))
   const exitCode = await runInstaller([...(INSTALLER.get(command) ?? []), ...rest, ...(isPlaced ? [] : ["."])], {
     command: `npx baton-opencode ${command}`,

@@ -72,6 +72,30 @@ export const PASS_POLICY = ".opencode/pass-over.json"
 /** Written by a first installation that was asked for automatic tasks. It is the user's from then on, like the policy. */
 export const SETTINGS = ".opencode/baton.json"
 const SETTINGS_TEXT = '{\n  "autoTask": true\n}\n'
+/** Tells whether the settings that are there now switch automatic tasks on. @param {Plan} plan */
+const hasAutoTask = (plan) => {
+  try {
+    return JSON.parse(read(plan.at(SETTINGS)).toString()).autoTask === true
+  } catch {
+    // None, or none that count.
+    return false
+  }
+}
+
+/** The next step of a user whose first message becomes a task. @param {Plan} plan */
+export const firstMessage = (plan) =>
+  hasAutoTask(plan) ? ["say what is to be done: your first message becomes a task, and Baton keeps it"] : []
+
+/**
+ * Names an option that the settings did not take: they are the user's after the first installation.
+ * @param {{ plan: Plan, autoTask: boolean | undefined, dry: boolean }} work
+ */
+export const ignoredOption = ({ plan, autoTask, dry }) => {
+  if (dry || autoTask === undefined || hasAutoTask(plan) === autoTask) return []
+  const option = autoTask ? "--auto-task" : "--no-auto-task"
+  return [`Settings: ${option} changes nothing, they are yours. Set "autoTask": ${autoTask} in ${plan.at(SETTINGS)}`]
+}
+
 /** Beside the line of a decision that a run is about to add. On record without it and not there: deleted, or never wanted. */
 const pendingLine = (/** @type {string} */ path) => `0\t-\t${path}`
 

@@ -17,6 +17,8 @@ import { renderDifference } from "./difference.mjs"
 import { codeOf, exists, InstallError, isAllowed, isFile, isFolder, isRegular } from "./files.mjs"
 import {
   createLocate,
+  firstMessage,
+  ignoredOption,
   MANIFEST,
   PASS_POLICY,
   PROMPTS_BESIDE_OWN,
@@ -30,35 +32,37 @@ import {
 /** @typedef {import("./install-plan.mjs").Step} Step */
 /** @typedef {import("./install-plan.mjs").Mode} Mode */
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
-/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean }} Order */
+/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean, autoTask: boolean | undefined }} Order autoTask: as an option says */
 /** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 /**
  * @typedef {object} Face what differs between scripts/install and the package's command
  * @property {string} command as messages name it
- * @property {(isAsking: boolean) => Promise<Choices | undefined>} choose called by an installation; it may ask the user
+ * @property {(isAsking: boolean, order: Order) => Promise<Choices | undefined>} choose called by an installation; it may ask the user
  * @property {(work: Work) => Promise<string[]>} next commands for a user who has installed Baton
  */
 
 /** @type {Face} */
 let face = {
   command: "scripts/install",
-  choose: async () => undefined,
-  next: async ({ source, project, isGlobal }) => [
+  choose: async (_isAsking, { autoTask }) => (autoTask ? { autoTask, passOver: true } : undefined),
+  next: async ({ source, project, isGlobal, plan }) => [
     `${quoted(`${source}/scripts/doctor`)} ${isGlobal ? "DIR" : quoted(project)}`,
     `cd ${isGlobal ? "DIR" : quoted(project)} && opencode`,
+    ...firstMessage(plan),
   ],
 }
 
 const AUDIT = ".opencode/pass-over-logs"
 
-const USAGE = `Usage: scripts/install DIR | --global [--update] [--take-over] [--dry-run]
+const USAGE = `Usage: scripts/install DIR | --global [--auto-task] [--update] [--take-over] [--dry-run]
        scripts/install DIR | --global --uninstall [--purge] [--dry-run]
 
 Copies Baton (.opencode/plugins, .opencode/baton, .opencode/pass-over.json, prompts) into the project DIR. A file you changed, or one that was
 yours before, is never overwritten: the new version is put beside it as NAME.baton-new.
 
   --global     into OpenCode's global folder, for every project without a copy of its own
+  --auto-task  the first message of a session becomes its task: writes .opencode/baton.json, where there is none
   --update     only where Baton is installed; show how a new version differs from a file that you changed
   --take-over  the .opencode/baton, .opencode/state and writer that are there without a manifest are yours: files of
                .opencode/baton are replaced, others in it removed
@@ -77,6 +81,8 @@ const misuse = (message) => new InstallError(`${message}\nTry: ${face.command} -
 
 const OPTIONS = /** @type {const} */ ({
   global: { type: "boolean", default: false },
+  "auto-task": { type: "boolean" },
+  "no-auto-task": { type: "boolean" },
   "dry-run": { type: "boolean", default: false },
   "take-over": { type: "boolean", default: false },
   uninstall: { type: "boolean", default: false },
@@ -93,6 +99,7 @@ const parseCommandLine = (args) => {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
     const { "dry-run": dry, "take-over": takeOver, uninstall, update: isUpdate, purge, help, global: isGlobal } = values
+    const autoTask = values["no-auto-task"] ? false : values["auto-task"]
     const [first, other] = positionals
     const dir = isGlobal ? globalFolder() : first
     if (help) return "help"
@@ -102,7 +109,8 @@ const parseCommandLine = (args) => {
     if (dir === "") throw misuse("expected a project folder, received an empty name")
     if (purge && !uninstall) throw misuse("--purge goes with --uninstall")
     if (takeOver && uninstall) throw misuse("--take-over goes without --uninstall")
-    return { dir, isGlobal, mode: uninstall ? "uninstall" : "install", dry, purge, isUpdate, takeOver }
+    if (autoTask !== undefined && (uninstall || isUpdate)) throw misuse("--auto-task goes with an installation")
+    return { dir, isGlobal, autoTask, mode: uninstall ? "uninstall" : "install", dry, purge, isUpdate, takeOver }
   } catch (error) {
     if (error instanceof InstallError || !(error instanceof Error)) throw error
     throw misuse(error.message.replace(/\. To specify.*/s, ""))
@@ -265,6 +273,7 @@ const install = async (work) => {
     if (!dry && !plan.isOnRecord) writeManifest(work, plan.record)
     console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
     adoptState(work)
+    for (const line of ignoredOption(work)) console.log(line)
     return showDifferences(work)
   }
   console.log(`Installing Baton ${version} into ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
@@ -285,6 +294,7 @@ const install = async (work) => {
   if (plan.prompts === PROMPTS_BESIDE_OWN && !isGlobal)
     console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
   adoptState(work)
+  for (const line of ignoredOption(work)) console.log(line)
   if (dry) return
   if (!isGlobal) console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)
@@ -352,7 +362,7 @@ const main = async (args) => {
   const project = findProject(order, source)
   const isFirst = !exists(createLocate(project, order.isGlobal)(MANIFEST))
   const isInit = order.mode === "install" && !order.isUpdate
-  const choices = isInit ? await face.choose(isFirst && !order.dry) : undefined
+  const choices = isInit ? await face.choose(isFirst && !order.dry, order) : undefined
   const plan = planWork({ ...order, source, project, choices })
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { ANSWERS, CORRECTION, SAID, startMessage, TASK } from "../../scripts/demonstration/tour/story.ts"
@@ -30,6 +30,20 @@ describe("the documents", () => {
     const commands = ["npx baton-opencode init", "npm install -g opencode-ai@1"]
     for (const part of [...commands, "OpenCode 2 loads no plugin of this kind"])
       expect(lines.slice(0, 25).join("\n")).toContain(part)
+  })
+
+  test(promised("words.D1", "README's first commands are there, and none of them needs the npm package"), () => {
+    const [, block = ""] = /```sh\n([\s\S]*?)```/.exec(read("README.md")) ?? []
+    const commands = block.split(/\n|&&/).flatMap((line) => line.replace(/#.*/, "").trim() || [])
+    expect(commands.slice(0, 2)).toEqual(["git clone <this repository> baton", "cd baton"])
+    const own = commands.slice(2).map((command) => command.split(/\s+/))
+    expect(own.map(([program]) => program)).toEqual(["./scripts/demo", "./scripts/install"])
+    for (const [program = "", ...args] of own) {
+      expect(statSync(join(REPOSITORY, program)).mode & 0o111, program).not.toBe(0)
+      const options = args.filter((arg) => arg.startsWith("-"))
+      const usage = read(program === "./scripts/install" ? "scripts/lib/install.mjs" : program)
+      for (const option of options) expect(usage).toContain(`  ${option}  `)
+    }
   })
 
   test.each([

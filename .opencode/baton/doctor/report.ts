@@ -39,7 +39,7 @@ export type Check = {
   readonly run: (context: Served) => Promise<readonly Observation[]>
 }
 
-export const INSTALL_HERE = "Run npx baton-opencode init here, or scripts/install with this folder from a checkout."
+export const INSTALL_HERE = "Run scripts/install with this folder from a checkout, or npx baton-opencode init here."
 
 export const ok = (message: string): Observation => ({ status: "ok", message })
 

@@ -1,5 +1,5 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
-import { collectUserText } from "../host/messages.ts"
+import { collectText, collectUserText } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { ToolDetail } from "./tools.ts"
 
@@ -33,7 +33,7 @@ const renderTool = ({ tool, state }: ToolPart, detail: ToolDetail): string => {
   )
 }
 
-const renderText = (part: Part): string[] => [collectUserText([part]).trim()].filter((text) => text !== "")
+const renderText = (part: Part): string[] => [collectText([part]).trim()].filter((text) => text !== "")
 
 /** A file without a name is pasted data: its URL may be megabytes long. */
 const renderAttachment = ({ filename, mime, url }: FilePart): string =>
@@ -56,7 +56,8 @@ const renderUserPart = (part: Part): string[] => {
 export const renderMessage = ({ info, parts }: StoredMessage, detail: ToolDetail): string | undefined => {
   if (info.role === "user") {
     const texts = parts.flatMap(renderUserPart)
-    return texts.length === 0 ? undefined : ["## User", ...texts].join("\n")
+    const isAgents = collectText(parts) !== "" && collectUserText(parts) === ""
+    return texts.length === 0 ? undefined : [isAgents ? "## Another agent" : "## User", ...texts].join("\n")
   }
   const texts = parts.flatMap((part) => renderAssistantPart(part, detail))
   const reason = info.error?.data?.message

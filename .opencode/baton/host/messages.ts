@@ -12,16 +12,25 @@ type TextPartLike = {
 }
 
 /**
- * Collects the user's text of one message: its text parts, joined by line breaks, without those that OpenCode or a plugin
- * added (`synthetic`) and those the model never sees (`ignored`). Empty if there are none.
- *
- * Pass the parts of a user message only: an assistant's text parts look the same.
+ * Collects the text of one message: its text parts, joined by line breaks, without those that OpenCode or a plugin added
+ * (`synthetic`) and those the model never sees (`ignored`). Empty if there are none.
  */
-export const collectUserText = (parts: readonly TextPartLike[]): string =>
+export const collectText = (parts: readonly TextPartLike[]): string =>
   parts
     .filter((part) => part.type === "text" && part.synthetic !== true && part.ignored !== true)
     .map((part) => part.text ?? "")
     .join("\n")
+
+/** Tells whether the part is another agent's message: c2c, or Baton for it, sends these as user's turns. */
+const isAgentsMessage = ({ text }: TextPartLike): boolean => /^\s*<c2c event="message"/.test(text ?? "")
+
+/**
+ * Collects the user's own text of one message: the same without messages of other agents, which are no user's words.
+ *
+ * Pass the parts of a user message only: an assistant's text parts look the same.
+ */
+export const collectUserText = (parts: readonly TextPartLike[]): string =>
+  collectText(parts.filter((part) => !isAgentsMessage(part)))
 
 const textsOf = (parts: readonly TextPartLike[]): string[] =>
   parts.flatMap(({ type, text = "" }) => (type === "text" && text.trim() !== "" ? [text] : []))

@@ -59,8 +59,14 @@ export const DEFAULT_SETTINGS: Settings = {
 
 type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
-  /** `settings`: the valid part of the file, with defaults for the rest. */
-  | { readonly kind: "unusable"; readonly path: string; readonly reason: string; readonly settings: Settings }
+  /** `settings`: the valid part of the file, with defaults for the rest. `isUnchecked`: zod is not there, the file may be valid. */
+  | {
+      readonly kind: "unusable"
+      readonly path: string
+      readonly reason: string
+      readonly settings: Settings
+      readonly isUnchecked?: true
+    }
 
 type Issue = { readonly path: readonly PropertyKey[]; readonly keys?: readonly string[] }
 
@@ -82,30 +88,30 @@ const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => 
 /** @param projectRoot absolute path of the folder that holds `.opencode` @param folder see ownOrShared */
 export const readSettings = async (projectRoot: string, folder?: string): Promise<SettingsRead> => {
   const path = ownOrShared(projectRoot, SETTINGS_FILE, folder)
-  let text: string
+  let content: unknown
   try {
-    text = readProjectConfig(projectRoot, path).toString("utf8")
+    content = JSON.parse(readProjectConfig(projectRoot, path).toString("utf8"))
   } catch (error) {
     if (isNotFound(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
     return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
   }
+  let schema: ReturnType<typeof settingsSchema>
   try {
-    const schema = settingsSchema(await loadZod())
-    const content: unknown = JSON.parse(text)
-    const parsed = schema.safeParse(content)
-    if (parsed.success) return { kind: "settings", settings: parsed.data, isDefault: false }
-    const { issues } = parsed.error
-    const [issue] = issues
-    const rest = schema.safeParse(withoutInvalid(content, issues))
-    const place = issue?.path.join(".") ?? ""
-    return {
-      kind: "unusable",
-      path,
-      reason: `${place === "" ? "" : `${place}: `}${issue?.message ?? "it is not valid"}`,
-      settings: rest.success ? rest.data : DEFAULT_SETTINGS,
-    }
+    schema = settingsSchema(await loadZod())
   } catch (error) {
-    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
+    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS, isUnchecked: true }
+  }
+  const parsed = schema.safeParse(content)
+  if (parsed.success) return { kind: "settings", settings: parsed.data, isDefault: false }
+  const { issues } = parsed.error
+  const [issue] = issues
+  const rest = schema.safeParse(withoutInvalid(content, issues))
+  const place = issue?.path.join(".") ?? ""
+  return {
+    kind: "unusable",
+    path,
+    reason: `${place === "" ? "" : `${place}: `}${issue?.message ?? "it is not valid"}`,
+    settings: rest.success ? rest.data : DEFAULT_SETTINGS,
   }
 }
 

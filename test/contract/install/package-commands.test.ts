@@ -89,6 +89,20 @@ describe("init", () => {
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
   })
 
+  test(promised("words.D1", "says of an option that counts no more what to do instead"), () => {
+    baton("init")
+    const ignored = (option: string, value: boolean) =>
+      `Settings: ${option} changes nothing, they are yours. Set "autoTask": ${value} in ${join(checkout.project, SETTINGS)}\n`
+    const again = baton("init", "--no-auto-task")
+    expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("Nothing to do") })
+    expect(again.stdout).toContain(ignored("--no-auto-task", false))
+    expect(baton("init").stdout).not.toContain("Settings:")
+    rmSync(join(checkout.project, SETTINGS))
+    expect(baton("init", "--auto-task").stdout).toContain(ignored("--auto-task", true))
+    expect(baton("init", "--no-auto-task").stdout).not.toContain("Settings:")
+    expect(baton("update", "--auto-task")).toMatchObject({ exitCode: 2 })
+  })
+
   const killAt = (at: string, ...args: string[]): void => {
     const { exitCode } = runWithSignal(`${at} SIGKILL`, [command()[1], ...args], surroundings())
     expect(exitCode, at).toBe(null)

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
@@ -10,6 +10,8 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 removePackage()
+
+const BATON_IN_PROJECT = ".opencode/baton/bin/baton"
 
 /** An empty folder on a machine with Node and npm alone, whose registry does not answer. */
 let folder: string
@@ -63,13 +65,38 @@ describe("the tarball of npm pack", () => {
   })
 
   test(promised("package.A1", "installs, from an empty folder, what the checkout does, and removes it"), () => {
-    for (const name of ["project", "other"]) mkdirSync(join(folder, name))
+    for (const name of ["project", "other", "third"]) mkdirSync(join(folder, name))
     runScript([join(REPOSITORY, "scripts/install"), join(folder, "other")])
+    runScript([join(REPOSITORY, "scripts/install"), join(folder, "third"), "--auto-task"])
     expect(npx("init", "project", "--no-auto-task")).toMatchObject({ exitCode: 0, stderr: "" })
     expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "other")))
     expect(npx("update", "project").stdout).toContain("Nothing to do")
     expect(npx("uninstall", "project")).toMatchObject({ exitCode: 0, stderr: "" })
     expect(readdirSync(join(folder, "project"))).toEqual([])
+    expect(baton(["init", "project"]).exitCode).toBe(0)
+    expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "third")))
+  })
+
+  test(promised("words.D1", "leaves doctor nothing to fix in a file that init wrote"), () => {
+    baton(["init"])
+    const installed = Object.keys(snapshotTree(folder)).filter((path) => statSync(join(folder, path)).isFile())
+    expect(installed.length).toBeGreaterThan(100)
+    const runtime = { BATON_OPENCODE: NEWEST.path }
+    for (const json of [baton(["doctor", "--json"], runtime), run([BATON_IN_PROJECT, "doctor", "--json"], runtime)]) {
+      const { findings } = JSON.parse(json.stdout) as { findings: { id: string; status: string; message: string }[] }
+      expect(findings.filter(({ id }) => ["settings", "passes"].includes(id))).toEqual([
+        {
+          id: "settings",
+          status: "ok",
+          message: ".opencode/baton.json is not checked before OpenCode's first start here",
+        },
+        { id: "passes", status: "ok", message: ".opencode/pass-over.json is as it was installed" },
+      ])
+      const bad = JSON.stringify(findings.filter(({ status }) => status !== "ok"))
+      expect(installed.filter((path) => bad.includes(path))).toEqual([])
+    }
+    writeFileSync(join(folder, ".opencode/baton.json"), '{"autoTask": true,}')
+    expect(baton(["doctor"], runtime).stdout).toMatch(/warning +settings +\.opencode\/baton\.json cannot be used/)
   })
 
   test(promised("package.A1", "does what baton does, with its help and exit codes"), () => {

@@ -40,11 +40,15 @@ describe("sessions that start one another", () => {
     ["F", { D: session(["Draft of C", "Use tabs."]) }, 2],
     ["F", { F: session(["Draft of E", "Go on."]) }, 0],
     ["F", { D: session(["Draft of C", " "]) }, 5],
+    ["F", { D: session(["Draft of C", '<c2c event="message" from="ada">\nUse tabs.\n</c2c>']) }, 5],
     ["child", { child: session(["An agent's words."], "F") }, 5],
     ["child", { child: session(["An agent's words."], "A") }, 0],
-  ])(promised("handoff.F2", "%s with %j: %i since the user's last message"), async (id, changed, expected) => {
-    expect(await count(id, changed)).toBe(expected)
-  })
+  ])(
+    promised(["handoff.F2", "words.B3"], "%s with %j: %i since the user's last message"),
+    async (id, changed, expected) => {
+      expect(await count(id, changed)).toBe(expected)
+    },
+  )
 
   test(promised("handoff.F2", "what cannot be read counts as without a message, and a circle ends"), async () => {
     expect(await count("F", { D: session(["Draft of C", "Use tabs."]) }, () => true)).toBe(5)

@@ -45,6 +45,12 @@ describe("a transcript", () => {
     )
   })
 
+  test(promised("words.B3", "says which messages are another agent's"), () => {
+    const envelope = '<c2c event="message" from="ada">\nUse tabs.\n</c2c>'
+    const text = render([userSays(envelope), assistant([textPart(envelope)]), userSays("Do.", "msg_2")])
+    expect(text).toContain(`## Another agent\n${envelope}\n\n## Assistant\n${envelope}\n\n## User\nDo.`)
+  })
+
   const MORE = "Use a higher 'limit' to see more."
   const OLDER = '(Older ones: read_session with before: "msg_0".)'
 

@@ -76,6 +76,13 @@ describe("a work context", () => {
     ])
   })
 
+  test(promised("words.B3", "has no message of another agent's among the user's"), () => {
+    const envelope = '<c2c event="message" from="ada">\nUse tabs.\n</c2c>'
+    const messages = [userMessage([textPart(envelope)]), assistantMessage(envelope)]
+    const context = buildWorkContext({ ...parts, messages, maxTokens: 5_000 })
+    expect(context.messages).toEqual([{ role: "assistant", text: envelope }])
+  })
+
   test(promised("pass-over.A1", "holds the newest tool results, without those of passes"), () => {
     const message = assistantMessage("x")
     message.parts.push(

@@ -174,6 +174,15 @@ test(promised("task.B1", "the user's text is every text part that a person wrote
   expect(collectUserText([])).toBe("")
 })
 
+test(promised("words.B3", "another agent's message is no text of the user's, what stands beside it is"), () => {
+  const said = (text: string) => ({ type: "text", text })
+  const envelope = '\n <c2c event="message" from="ada" alias="oc-1">\n</c2c>\nTask: ts-b54507'
+  expect(collectUserText([said(envelope)])).toBe("")
+  expect(collectUserText([said(envelope), said("Look here")])).toBe("Look here")
+  const quoted = `It wrote:${envelope}`
+  expect(collectUserText([said(quoted)])).toBe(quoted)
+})
+
 const ROLE_PROMPT = '# Worker\n\n```\nTask: ts-b54507\n```\n\nSay "hi".\n\n<!-- baton:brief -->'
 
 /** The form in which OpenCode 1.2.15 and 1.18.33 send an argument that contains a blank. */

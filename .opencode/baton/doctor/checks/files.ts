@@ -18,7 +18,7 @@ import type { Serving } from "../serving.ts"
 
 const PENDING = /\.baton-new$/
 const PROMPT = /^(?:\.opencode\/)?prompts\//
-const REINSTALL = "Install Baton again: npx baton-opencode update, or scripts/install from a checkout"
+const REINSTALL = "Install Baton again: scripts/install from a checkout, or npx baton-opencode update"
 
 const name = (paths: readonly string[]): string =>
   paths.length <= 5 ? paths.join(", ") : `${paths.slice(0, 5).join(", ")} and ${paths.length - 5} more`
@@ -81,7 +81,7 @@ const compare = async (
     ...about(broken, code, { what: "files of Baton are missing", fix: `${REINSTALL}.` }),
     ...about(broken, changedCode, {
       what: "files of Baton are not as they were installed",
-      fix: "Delete them, if you did not change them yourself, and install Baton again (npx baton-opencode update, or scripts/install from a checkout).",
+      fix: "Delete them, if you did not change them yourself, and install Baton again (scripts/install from a checkout, or npx baton-opencode update).",
     }),
     ...about(broken, unlisted, {
       what: "files in .opencode/baton that the installer did not put there",
@@ -121,6 +121,7 @@ export const settingsCheck: Check = {
   run: async ({ root, serving }) => {
     const read = await readSettings(root, serving.folder)
     if (read.kind === "unusable") {
+      if (read.isUnchecked) return [ok(`${SETTINGS_FILE} is not checked before OpenCode's first start here`)]
       const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
       return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
     }

@@ -231,7 +231,7 @@ export const pluginsCheck: Check = {
     const reason = await reasonNotToImport(context.serving)
     if (reason !== undefined) {
       const fix =
-        "Look at that file first; then install Baton again (npx baton-opencode update, or scripts/install from a checkout)."
+        "Look at that file first; then install Baton again (scripts/install from a checkout, or npx baton-opencode update)."
       return [broken(`the plugins are not tried, since importing would run them: ${reason}`, fix)]
     }
     return await Promise.all(paths.map((path) => checkPlugin(path, context)))

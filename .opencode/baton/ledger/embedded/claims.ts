@@ -60,6 +60,12 @@ export const isClaimed = (claim: ClaimRow | undefined, item: ItemRow, nowMs: num
   return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
 }
 
+const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
+
+/** Writes line ends, control characters and changes of direction as `\u000a`: a claim is shown to agents within a sentence. */
+export const escapeUnprintable = (text: string): string =>
+  text.replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
 /** Held by a session of the same OpenCode, which runs this program with its own pid in BATON_PID. */
 const isOfOwnProcess = ({ pid, host }: ClaimRow): boolean =>
   String(pid) === process.env.BATON_PID && host === readHost()

@@ -23,9 +23,18 @@ export const parseInbox = (json: string): C2cMessage[] => {
   return Array.isArray(messages) ? messages.filter(isMessage) : []
 }
 
-/** The text of the user's turn, as c2c's own plugin writes it. */
-const renderMessage = ({ from_alias, to_alias, content }: C2cMessage): string =>
-  `<c2c event="message" from="${from_alias}" alias="${to_alias}" source="broker" action_after="continue">\n${content}\n</c2c>`
+/** Escapes what could end an attribute or its line, or change the order in which it is shown. */
+const escapeAttribute = (text: string): string =>
+  text.replaceAll(/[&<>"'\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)
+
+/** Makes tags in the content harmless that would open or close an envelope. */
+const escapeTags = (text: string): string => text.replaceAll(/<(?=[\s/\p{C}]*c\p{Cf}*2\p{Cf}*c)/giu, "&lt;")
+
+/** The text of the user's turn, as c2c's own plugin writes it but for what is escaped. */
+const renderMessage = ({ from_alias, to_alias, content }: C2cMessage): string => {
+  const [from, to] = [from_alias, to_alias].map(escapeAttribute)
+  return `<c2c event="message" from="${from}" alias="${to}" source="broker" action_after="continue">\n${escapeTags(content)}\n</c2c>`
+}
 
 type InboxDeps = {
   /** c2c's id of this session. */

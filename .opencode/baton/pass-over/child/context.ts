@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import { truncate } from "../../host/log.ts"
-import { collectUserText } from "../../host/messages.ts"
+import { collectText, collectUserText } from "../../host/messages.ts"
 import { readProjectFile } from "../../host/project-file.ts"
 import { quoted } from "../../host/quoted.ts"
 import type { AgentAndModel, MessagePage, Result, Sessions, StoredMessage } from "../../host/sessions.ts"
@@ -105,7 +105,7 @@ type ContextParts = Pick<WorkContext, "objective" | "background" | "expected" | 
 const cut = (text: string, limit: number): string => (text.length > limit ? `${truncate(text, limit)}…` : text)
 
 const readMessage = ({ info, parts }: StoredMessage): Message[] => {
-  const text = collectUserText(parts).trim()
+  const text = (info.role === "user" ? collectUserText : collectText)(parts).trim()
   return text === "" ? [] : [{ role: info.role, text: cut(text, MESSAGE_CHARACTERS) }]
 }
 

@@ -1,6 +1,7 @@
 import {
   claimEntry,
   describeClaim,
+  escapeUnprintable,
   findClaim,
   isClaimed,
   isUnstarted,
@@ -57,11 +58,23 @@ const isOwn = (
     ? (flags.text("as") !== "" || asked.session_id !== "") && holder === asked.holder
     : session_id === asked.session_id
 
+/** @throws LedgerError for a name that is not printable text on one line */
+const printableName = (what: string, name: string, remedy: string): string => {
+  const escaped = escapeUnprintable(name)
+  if (escaped === name) return name
+  throw refuse(`expected a ${what} of printable characters on one line, received "${escaped}"; ${remedy}`)
+}
+
+const OTHER_NAME = "give a plain one with --as, or in BATON_HOLDER"
+
 /** Claims a task within a transaction, and starts it when it is open. */
 const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow => {
   const store = context.store()
   const nowMs = context.nowMs()
-  const asked = { holder: flags.text("as") || ownName(), session_id: flags.list("session")[0] ?? "" }
+  const asked = {
+    holder: printableName("name", flags.text("as") || ownName(), OTHER_NAME),
+    session_id: printableName("session", flags.list("session")[0] ?? "", "give the id that OpenCode shows"),
+  }
   const before = findClaim(store, item.id)
   const current = isClaimed(before, item, nowMs) ? before : undefined
   const goesOn = current !== undefined && isOwn(current, asked, flags)
@@ -72,7 +85,7 @@ const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow =>
     ...asked,
     task_id: item.id,
     host: readHost(),
-    directory: process.cwd(),
+    directory: escapeUnprintable(process.cwd()),
     pid,
     process_start: pid === 0 ? "" : readProcessStart(pid),
     claimed_at: goesOn ? current.claimed_at : iso(nowMs),
