@@ -65,7 +65,10 @@ export type StoredMessage = { info: Message; parts: Part[] }
 /** One page of a session's messages, oldest first; `older` is the cursor of the previous page, if there is one. */
 export type MessagePage = { messages: StoredMessage[]; older?: string }
 
-/** `projectID` is "global" for every folder outside git; `time.created` is in epoch ms. */
+/**
+ * `projectID` is "global" for every folder outside git; `time.created` is in epoch ms. `revert`: what the user undid; OpenCode
+ * hides the message with this id and all later ones, with `partID` only what follows this part.
+ */
 export type SessionInfo = {
   id: string
   title: string
@@ -73,6 +76,7 @@ export type SessionInfo = {
   directory: string
   parentID?: string
   time?: { created?: number }
+  revert?: { messageID: string; partID?: string }
 }
 
 export type AgentAndModel = { agent: string; model: { providerID: string; modelID: string } }
@@ -81,6 +85,8 @@ export type AgentAndModel = { agent: string; model: { providerID: string; modelI
 export type Sessions = {
   /** The newest `limit` messages (or the newest before `cursor`), oldest first. */
   messages(sessionID: string, limit: number, cursor?: string): Promise<Result<MessagePage>>
+  /** One message, also one that is hidden by a revert. */
+  message(sessionID: string, messageID: string): Promise<Result<StoredMessage>>
   info(sessionID: string): Promise<Result<SessionInfo>>
   /** Creates a root session. @param permission rules of the session's own @returns its id */
   create(title: string, permission?: readonly PermissionRule[]): Promise<Result<string>>
@@ -105,7 +111,8 @@ export const isStoredMessage = (value: unknown): value is StoredMessage =>
 
 export const isSessionInfo = (value: unknown): value is SessionInfo =>
   isRecord(value) &&
-  [value.id, value.title, value.projectID, value.directory].every((field) => typeof field === "string")
+  [value.id, value.title, value.projectID, value.directory].every((field) => typeof field === "string") &&
+  (!isRecord(value.revert) || typeof value.revert.messageID === "string")
 
 const isTodo = (value: unknown): value is Todo =>
   isRecord(value) && typeof value.content === "string" && typeof value.status === "string"
@@ -134,6 +141,14 @@ export const createSessions = (
           return { value: older ? { messages: data, older } : { messages: data } }
         },
       )
+    },
+    message: async (sessionID, messageID) => {
+      const path = { id: sessionID, messageID }
+      const answer = await call("session.message", () => client.session.message({ path }), readAs(isStoredMessage))
+      // 1.2.15 answers 500 for a message that does not exist.
+      return answer.kind === "failed" && answer.reason.includes("Message not found")
+        ? { ...answer, missing: true }
+        : answer
     },
     info: (sessionID) =>
       call("session.get", () => client.session.get({ path: { id: sessionID } }), readAs(isSessionInfo)),

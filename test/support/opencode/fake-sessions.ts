@@ -25,6 +25,8 @@ export const createFakeSessions = (
     return { kind: "ok", value: undefined }
   }
   const missing: Result<never> = { kind: "failed", reason: "session.get failed: not found", missing: true }
+  const messageOf = (sessionID: string, messageID: string) =>
+    sessions.get(sessionID)?.messages?.find(({ info }) => info.id === messageID)
   return {
     calls,
     messages: async (sessionID, limit, cursor) => {
@@ -39,6 +41,10 @@ export const createFakeSessions = (
         kind: "ok",
         value: cursors && start > 0 ? { messages, older: String(start) } : { messages },
       }
+    },
+    message: async (sessionID, messageID) => {
+      const value = messageOf(sessionID, messageID)
+      return value ? { kind: "ok", value } : missing
     },
     info: async (sessionID) => {
       const session = sessions.get(sessionID)
