@@ -22,13 +22,9 @@ export const createShownMessages =
     const session = await sessions.info(sessionID)
     if (session.kind === "failed") return session.missing ? new Set(messageIDs) : undefined
     const { revert } = session.value
-    const shown = messageIDs.filter((id) => !isHidden(revert, id)).toSorted()
-    // Those before one that exists do, too.
-    for (let newest = shown.at(-1); newest !== undefined; newest = shown.at(-1)) {
-      const answer = await sessions.message(sessionID, newest)
-      if (answer.kind === "ok") break
-      if (!answer.missing) return undefined
-      shown.pop()
-    }
-    return new Set(shown)
+    const candidates = messageIDs.filter((id) => !isHidden(revert, id))
+    // Of two, the older one may be gone: the newer one came after it was undone.
+    const answers = await Promise.all(candidates.map((id) => sessions.message(sessionID, id)))
+    if (answers.some((answer) => answer.kind === "failed" && !answer.missing)) return undefined
+    return new Set(candidates.filter((_, at) => answers[at]?.kind === "ok"))
   }
