@@ -19,12 +19,12 @@ export type ShownMessages = (
 export const createShownMessages =
   (sessions: Pick<Sessions, "info" | "message">): ShownMessages =>
   async (sessionID, messageIDs) => {
+    // Each is looked up: one from before an undo may be gone while a newer one, from after it, is there.
+    const answers = await Promise.all(messageIDs.map((id) => sessions.message(sessionID, id)))
+    // Asked last: a session that is deleted meanwhile is gone, and took nothing back.
     const session = await sessions.info(sessionID)
     if (session.kind === "failed") return session.missing ? new Set(messageIDs) : undefined
-    const { revert } = session.value
-    const candidates = messageIDs.filter((id) => !isHidden(revert, id))
-    // Of two, the older one may be gone: the newer one came after it was undone.
-    const answers = await Promise.all(candidates.map((id) => sessions.message(sessionID, id)))
     if (answers.some((answer) => answer.kind === "failed" && !answer.missing)) return undefined
-    return new Set(candidates.filter((_, at) => answers[at]?.kind === "ok"))
+    const { revert } = session.value
+    return new Set(messageIDs.filter((id, at) => answers[at]?.kind === "ok" && !isHidden(revert, id)))
   }
