@@ -140,6 +140,9 @@ export const REQUIREMENTS = {
     "Capture follows 2,000 ms of idleness, dispose and compaction; each message is looked at once however its process ends, repeats count, ten a session.",
   "learning.B2": "Learnings reach the ledger through the outbox, for one project, and secrets are never stored.",
   "learning.B3": "What a user said gets only concepts that agents chose in the project, or none.",
+  "words.A3b":
+    "A correction that was undone teaches nothing; undone and redone, it does; said again after an undo it counts once.",
+  "words.B2": "What an agent writes with `prog learn` never comes back as the user's, whatever its text says.",
   "learning.C1":
     "A root session's first request and the one after a compaction hold the best few matching learnings as data, in one stable place.",
   "learning.C2":

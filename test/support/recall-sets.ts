@@ -43,6 +43,7 @@ const toLearning = ({ id = "", by, type = "insight", text, files = [], concepts 
   files,
   at: "2026-11-20T12:00:00Z",
   times,
+  messageIDs: [],
   confirmed: false,
   status: "active" as const,
 })

@@ -19,16 +19,12 @@ export type ShownMessages = (
 export const createShownMessages =
   (sessions: Pick<Sessions, "info" | "message">): ShownMessages =>
   async (sessionID, messageIDs) => {
+    // Each is looked up: one from before an undo may be gone while a newer one, from after it, is there.
+    const answers = await Promise.all(messageIDs.map((id) => sessions.message(sessionID, id)))
+    // Asked last: a session that is deleted meanwhile is gone, and took nothing back.
     const session = await sessions.info(sessionID)
     if (session.kind === "failed") return session.missing ? new Set(messageIDs) : undefined
+    if (answers.some((answer) => answer.kind === "failed" && !answer.missing)) return undefined
     const { revert } = session.value
-    const shown = messageIDs.filter((id) => !isHidden(revert, id)).toSorted()
-    // Those before one that exists do, too.
-    for (let newest = shown.at(-1); newest !== undefined; newest = shown.at(-1)) {
-      const answer = await sessions.message(sessionID, newest)
-      if (answer.kind === "ok") break
-      if (!answer.missing) return undefined
-      shown.pop()
-    }
-    return new Set(shown)
+    return new Set(messageIDs.filter((id, at) => answers[at]?.kind === "ok" && !isHidden(revert, id)))
   }

@@ -111,6 +111,14 @@ export const sealOf = (folder: string, text: string): string | undefined => {
   return createHmac("sha256", key).update(`inode ${ino}\n${text}`).digest("hex")
 }
 
+export type Sign = (text: string) => string
+
+/** Signs what the user said as this account's, in whatever folder. @returns undefined without a key. @throws the file system's own error */
+export const readSigner = (): Sign | undefined => {
+  const key = readKey()
+  return key === undefined ? undefined : (text) => createHmac("sha256", key).update(`said\n${text}`).digest("hex")
+}
+
 const MARKED = "Baton's state"
 
 /** Makes the folder this account's own. @throws the file system's own error */

@@ -4,8 +4,15 @@ import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { stateRoot } from "../host/project.ts"
 import { loadZod, type Parsed, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
+import type { Sign } from "../host/state-mark.ts"
 import { readOwnText } from "../host/untrusted.ts"
-import { isBatons, type LearningEntry, parseDetail, type RetireEntry } from "../ledger/learnings.ts"
+import {
+  type LearningEntry,
+  parseDetail,
+  parseSigned,
+  type RetireEntry,
+  type WithdrawEntry,
+} from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
 import { type Outbox, subjectOf } from "../ledger/outbox-store.ts"
 import { databasePath, stampOf } from "../ledger/runner.ts"
@@ -49,6 +56,8 @@ const knownLearningSchema = (z: Zod) =>
     /** The last time it was said; ISO 8601. */
     at: z.string(),
     times: z.number(),
+    /** The newest messages that said it; none of an agent's. */
+    messageIDs: z.array(z.string()).readonly(),
     confirmed: z.boolean(),
     status: z.enum(["active", "replaced", "forgotten"]),
   })
@@ -72,7 +81,7 @@ export const lookUpBy = (sentence: string, type: LearningType, concepts: readonl
 }
 
 /** Fields that an agent's learning has not. */
-const AGENTS = { folder: "", by: "agent", type: "insight", times: 1, confirmed: false } as const
+const AGENTS = { folder: "", by: "agent", type: "insight", times: 1, messageIDs: [], confirmed: false } as const
 
 const fromAgent = ({ id, summary, concepts, files, createdAt, status }: LedgerLearning): KnownLearning => ({
   ...AGENTS,
@@ -85,12 +94,21 @@ const fromAgent = ({ id, summary, concepts, files, createdAt, status }: LedgerLe
   status: status === "active" ? "active" : "forgotten",
 })
 
-/** @returns undefined for a learning of another folder, and for one that a later version of Baton made */
-export const fromLedger = (learning: LedgerLearning, folder: string | undefined): KnownLearning | undefined => {
-  if (!isBatons(learning.detail)) return fromAgent(learning)
-  const detail = parseDetail(learning.detail)
-  const type = learning.concepts.find(isLearningType)
-  if (!detail || !type || (folder !== undefined && detail.folder !== folder)) return undefined
+/**
+ * A learning is the user's if Baton signed it, and an agent's otherwise, whatever its text says.
+ *
+ * @returns undefined for one that names another folder
+ */
+export const fromLedger = (
+  learning: LedgerLearning,
+  { name, onlyFolder }: Pick<LearningProject, "name" | "onlyFolder">,
+  sign: Sign | undefined,
+): KnownLearning | undefined => {
+  const folder = parseDetail(learning.detail)?.folder
+  if (folder !== undefined && onlyFolder !== undefined && folder !== onlyFolder) return undefined
+  const detail = parseSigned(learning, name, sign)
+  if (!detail || !isLearningType(detail.type)) return fromAgent(learning)
+  const { type } = detail
   const isActive = learning.status === "active"
   return {
     id: learning.id,
@@ -102,9 +120,10 @@ export const fromLedger = (learning: LedgerLearning, folder: string | undefined)
     files: learning.files,
     at: detail.sources.at(-1)?.at ?? learning.createdAt,
     times: detail.times,
+    messageIDs: detail.sources.map(({ messageID }) => messageID),
     confirmed: detail.confirmed,
-    // Retired with `prog learn stale`, so the user meant it.
-    status: isActive ? "active" : detail.superseded !== undefined ? "replaced" : "forgotten",
+    // An agent may have retired it with `prog learn stale`: said again, it comes back.
+    status: isActive ? "active" : detail.forgotten !== undefined ? "forgotten" : "replaced",
   }
 }
 
@@ -122,22 +141,28 @@ const fromEntry = (entry: Omit<LearningEntry, "kind">): KnownLearning | undefine
     files,
     at: entry.source.at,
     times: 1,
+    messageIDs: [entry.source.messageID],
     confirmed,
     status: "active",
   }
 }
 
+type WaitingEntry = LearningEntry | RetireEntry | WithdrawEntry
+
+const withdraw = (one: KnownLearning): KnownLearning =>
+  one.times > 1 ? { ...one, times: one.times - 1 } : { ...one, status: "replaced" }
+
 /** Applies the waiting entries to the ledger's learnings, in the order in which they will reach it. Pure. */
-const withWaiting = (
-  known: readonly KnownLearning[],
-  waiting: readonly (LearningEntry | RetireEntry)[],
-): KnownLearning[] => {
+const withWaiting = (known: readonly KnownLearning[], waiting: readonly WaitingEntry[]): KnownLearning[] => {
   let list = [...known]
   for (const entry of waiting) {
     const isSame = (one: KnownLearning) => one.key === entry.key && one.folder === entry.folder
     if (entry.kind === "retire") {
       const status = entry.as === "forgotten" ? "forgotten" : "replaced"
       list = list.map((one) => (isSame(one) && one.status === "active" ? { ...one, status } : one))
+    } else if (entry.kind === "withdraw") {
+      const isIts = (one: KnownLearning) => isSame(one) && one.messageIDs.includes(entry.messageID)
+      list = list.map((one) => (isIts(one) && one.status === "active" ? withdraw(one) : one))
     } else if (!list.some((one) => isSame(one) && one.status !== "replaced")) {
       const added = fromEntry(entry)
       if (added) list.unshift(added)
@@ -152,6 +177,7 @@ type KnownLearningsDeps = {
   readonly outbox: Pick<Outbox, "pending">
   readonly waitingRecords: () => Promise<readonly SessionRecord[]>
   readonly state: Pick<StateFolder, "path" | "write">
+  readonly readSigner: () => Sign | undefined
   readonly log: Log
   /** Path of the ledger's database; prog's default when absent. */
   readonly database?: string
@@ -198,7 +224,7 @@ export type LearningIndex = ReturnType<typeof createLearningIndex>
  * Reading the ledger starts a program. So a copy of its answer is kept in `.opencode/state/learning/` until the database changes.
  */
 export const createLearningIndex = (deps: KnownLearningsDeps) => {
-  const { project, ledger, outbox, waitingRecords, state, log, database = databasePath(process.env) } = deps
+  const { project, ledger, outbox, waitingRecords, state, readSigner, log, database = databasePath(process.env) } = deps
   const path = state.path("learning", COPY_FILE)
   let copy: Copy | undefined
 
@@ -232,7 +258,8 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
       log.warn("learnings cannot be read: what was known before stands in", { reason: read.reason })
       return copy?.learnings ?? []
     }
-    const learnings = read.learnings.flatMap((learning) => fromLedger(learning, project.onlyFolder) ?? [])
+    const sign = readSigner()
+    const learnings = read.learnings.flatMap((learning) => fromLedger(learning, project, sign) ?? [])
     copy = { version: 2, stamp: key, learnings }
     // A folder for nothing would make every later session ask the ledger.
     if (learnings.length === 0 && !hasLearned()) return learnings
@@ -255,7 +282,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
           record.sayings.filter(({ state: how }) => how === "waiting").map((one) => toEntry(record, one, project)),
         )
         const entries = (await outbox.pending(subjectOf({ project: project.name }))) ?? []
-        const waiting = entries.filter((entry): entry is LearningEntry | RetireEntry => !("taskID" in entry))
+        const waiting = entries.filter((entry): entry is WaitingEntry => !("taskID" in entry))
         return withWaiting(await readLedger(hasTask), [...waiting, ...sayings])
       } catch (error) {
         log.warn("learnings cannot be read", { error: describeError(error) })

@@ -11,6 +11,7 @@ import { createProcessRunner } from "../host/process.ts"
 import { isFolder } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
+import { readSigner, type Sign } from "../host/state-mark.ts"
 import { createLedger } from "../ledger/client.ts"
 import { type LearningDetail, parseDetail, planSteps } from "../ledger/learnings.ts"
 import type { LedgerLearning } from "../ledger/ledger.ts"
@@ -78,11 +79,12 @@ type ReportedLearning = Pick<KnownLearning, "by" | "type" | "sentence"> & {
 const reportLearnings = (
   learnings: readonly LedgerLearning[],
   records: readonly SessionRecord[],
-  { onlyFolder }: LearningProject,
+  project: LearningProject,
+  sign: Sign | undefined,
 ): ReportedLearning[] => {
   const uses = records.flatMap(({ sessionID, given }) => given.map(({ at, keys }) => ({ at, sessionID, keys })))
   return learnings.flatMap((learning): ReportedLearning[] => {
-    const known = fromLedger(learning, onlyFolder)
+    const known = fromLedger(learning, project, sign)
     if (!known) return []
     const { id, files, concepts, detail, createdAt } = learning
     const { by, type, sentence, key } = known
@@ -91,7 +93,7 @@ const reportLearnings = (
       .map(({ at, sessionID }) => ({ at, sessionID }))
       .toSorted((one, other) => (one.at < other.at ? 1 : -1))
     const status = learning.status === "active" ? "active" : "stale"
-    const origin = parseDetail(detail)
+    const origin = by === "user" ? parseDetail(detail) : undefined
     const from = origin ? { origin } : detail === "" ? {} : { detail }
     return [{ id, by, type, sentence, status, isOnce: !isTold(known), files, concepts, ...from, createdAt, used }]
   })
@@ -119,9 +121,15 @@ const renderOrigin = ({ times, sources, answered, confirmed, forgotten, supersed
 
 const line = (name: string, value: string | undefined): string[] => (value ? [`${`${name}:`.padEnd(12)}${value}`] : [])
 
+/** What an agent wrote cannot pass for a line of Baton's. */
+const INDENTED = `\n${" ".repeat(12)}`
+
 const renderWhole = (learning: ReportedLearning): string => {
   const { id, sentence, status, files, concepts, origin, detail, createdAt, used } = learning
-  const stored = [...line("Stored", `${localMinute(createdAt)}, with prog learn`), ...line("Detail", detail)]
+  const stored = [
+    ...line("Stored", `${localMinute(createdAt)}, with prog learn`),
+    ...line("Detail", detail?.replaceAll("\n", INDENTED)),
+  ]
   return [
     sentence,
     "",
@@ -226,19 +234,18 @@ const run = async (request: Request): Promise<number> => {
   const { root } = request
   const { project, outbox, records, read } = await openProject(root)
   const answer = await read()
+  const sign = readSigner()
   if (answer.kind === "unavailable") return failed(answer.reason)
   if (request.action !== "forget")
-    return show(request, project, reportLearnings(answer.learnings, await records.all(), project))
+    return show(request, project, reportLearnings(answer.learnings, await records.all(), project, sign))
   const { id, reason, json } = request
-  const known = answer.learnings
-    .map((learning) => fromLedger(learning, project.onlyFolder))
-    .find((one) => one?.id === id)
+  const known = answer.learnings.map((learning) => fromLedger(learning, project, sign)).find((one) => one?.id === id)
   if (known?.status !== "active") return failed(`there is no active learning ${id} in ${project.name}`)
   const entry = retireEntry(known, project, { reason, by: "a person", at: new Date() })
   await outbox.add(entry)
   const after = await read()
   outbox.stop()
-  const isDone = after.kind === "found" && planSteps(after.learnings, entry).length === 0
+  const isDone = after.kind === "found" && sign !== undefined && planSteps(after.learnings, entry, sign).length === 0
   const said = isDone
     ? `Forgotten: ${known.sentence}`
     : `It will be forgotten when the ledger answers: ${known.sentence}`

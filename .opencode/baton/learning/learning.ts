@@ -10,6 +10,7 @@ import { collectUserText, disableTools } from "../host/messages.ts"
 import { isAlive } from "../host/process.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
+import { readSigner } from "../host/state-mark.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
 import { createCapture } from "./capture.ts"
@@ -92,6 +93,7 @@ export const createLearningFeature = async (
       return (await records.waiting()).filter(isUsers)
     },
     state,
+    readSigner,
     log,
   })
   const findTask = async (sessionID: string) => (await tasks.find(sessionID))?.taskID

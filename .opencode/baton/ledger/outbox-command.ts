@@ -99,6 +99,8 @@ const textOf = (entry: OutboxEntry): string => {
       return entry.summary
     case "retire":
       return entry.reason
+    case "withdraw":
+      return `what ${entry.messageID} said, which was undone`
   }
 }
 

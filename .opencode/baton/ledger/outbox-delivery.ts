@@ -1,7 +1,8 @@
 import { createLruMap } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
+import type { Sign } from "../host/state-mark.ts"
 import { mergeHandoff, parseHandoffTitle, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
-import { type LearningEntry, type LearningStep, planSteps, type RetireEntry } from "./learnings.ts"
+import { type LearningEntry, type LearningStep, planSteps, type RetireEntry, type WithdrawEntry } from "./learnings.ts"
 import type { LearningLedger, Ledger, LedgerTask, LedgerWrite } from "./ledger.ts"
 import { type OutboxAttempt, type OutboxEntry, type OutboxRecord, PUT_BACK, subjectOf } from "./outbox-store.ts"
 
@@ -22,6 +23,8 @@ export type DeliveryDeps = {
   readonly self: string
   /** Milliseconds that a program may outlive the process that started it. */
   readonly orphanGraceMs: number
+  /** Signs what the user said; undefined for an account without a key. */
+  readonly readSigner: () => Sign | undefined
 }
 
 /** Log texts of the tasks written to in one drain; saves a read of the ledger for each further entry. */
@@ -71,7 +74,7 @@ const maxBytes = textLimit(process.platform)
  * A log entry was written by that attempt if the task now has more entries of the same text than just before it. Clocks are
  * not used, so equal texts are each delivered, but for a line that names its record.
  */
-export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDeps) => {
+export const createDelivery = ({ ledger, now, self, orphanGraceMs, readSigner }: DeliveryDeps) => {
   const firstSeen = createLruMap<number>()
 
   /** Milliseconds to wait, since a program started by a killed process may still write. */
@@ -125,23 +128,31 @@ export const createDelivery = ({ ledger, now, self, orphanGraceMs }: DeliveryDep
     return fromWrite(await ledger.replaceDescription(taskID, merged.description), taskID)
   }
 
-  const deliverLearning = async (entry: LearningEntry | RetireEntry, save: SaveAttempt): Promise<Delivery> => {
-    const read = await ledger.readLearnings(entry.project)
-    if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
-    const steps = planSteps(read.learnings, entry)
-    if (steps.length > 0) await save({ at: new Date(now()).toISOString(), by: self })
-    for (const step of steps) {
-      const delivery = fromWrite(await takeStep(ledger, step), subjectOf(entry))
-      if (delivery.kind !== "delivered") return delivery
+  const deliverLearning = async (
+    entry: LearningEntry | RetireEntry | WithdrawEntry,
+    save: SaveAttempt,
+  ): Promise<Delivery> => {
+    const sign = readSigner()
+    if (!sign) return { kind: "refused", reason: "this account has no key to sign a learning with" }
+    for (let isAdded = false; ; isAdded = true) {
+      const read = await ledger.readLearnings(entry.project)
+      if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
+      // What was added is signed now, and not added again.
+      const steps = planSteps(read.learnings, entry, sign).filter(({ kind }) => !isAdded || kind !== "add")
+      if (steps.length > 0 && !isAdded) await save({ at: new Date(now()).toISOString(), by: self })
+      for (const step of steps) {
+        const delivery = fromWrite(await takeStep(ledger, step), subjectOf(entry))
+        if (delivery.kind !== "delivered") return delivery
+      }
+      if (!steps.some(({ kind }) => kind === "add")) return { kind: "delivered" }
     }
-    return { kind: "delivered" }
   }
 
   const deliver = async (record: OutboxRecord, known: KnownLogs, save: SaveAttempt): Promise<Delivery> => {
     const { entry, attempt } = record
     const forMs = orphanDelay(attempt)
     if (forMs > 0) return { kind: "unavailable", reason: "an attempt of an ended process may still be running", forMs }
-    if (entry.kind === "learning" || entry.kind === "retire") return await deliverLearning(entry, save)
+    if (!("taskID" in entry)) return await deliverLearning(entry, save)
     const cached = attempt || entry.kind !== "log" ? undefined : known.get(entry.taskID)
     if (cached && entry.kind === "log") return await deliverLog(entry, attempt, cached, save)
     const read = await ledger.readTask(entry.taskID)

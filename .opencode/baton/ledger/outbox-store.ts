@@ -109,6 +109,7 @@ const recordSchema = (z: Zod) => {
         kind: z.literal("learning"),
         ...learningName,
         summary: z.string(),
+        /** The type first. */
         concepts: z.array(z.string()).readonly(),
         files: z.array(z.string()).readonly(),
         answered: z.string().optional(),
@@ -127,7 +128,10 @@ const recordSchema = (z: Zod) => {
         as: z.enum(["forgotten", "superseded"]),
         /** For the user; one line. */
         reason: z.string(),
+        /** The message that superseded it. */
+        by: z.string().optional(),
       }),
+      z.object({ kind: z.literal("withdraw"), ...learningName, messageID: z.string().min(1) }),
     ]),
     /** Written before the ledger is called, so it survives a crash during the call. */
     attempt: z

@@ -4,6 +4,7 @@ import { withDeadline } from "../host/async.ts"
 import { createFileLock, type HeldLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
+import { readSigner } from "../host/state-mark.ts"
 import type { Notices } from "../host/tui.ts"
 import { createDelivery, type DeliveryDeps, type KnownLogs } from "./outbox-delivery.ts"
 import {
@@ -222,7 +223,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   const now = () => (deps.now?.() ?? new Date()).getTime()
   const self = `${process.pid}-${randomBytes(6).toString("hex")}`
   const store = createOutboxStore(state)
-  const deliver = createDelivery({ ledger, now, self, orphanGraceMs })
+  const deliver = createDelivery({ ledger, now, self, orphanGraceMs, readSigner })
   const lock = createFileLock({ path: store.lockPath })
   let stopped = false
   const drain = createDrain({

@@ -26,6 +26,7 @@ const made = Array.from({ length: Number(learnings) }, (_, at): KnownLearning =>
     files: [`src/${subject(at)}/module${at}.ts`],
     at: new Date(Date.UTC(2026, 0, 1) + at * 60_000).toISOString(),
     times: 1 + (at % 3),
+    messageIDs: [`msg_${at.toString(16).padStart(26, "0")}`],
     confirmed: at % 2 === 0,
     status: at % 10 === 9 ? "replaced" : "active",
   }

@@ -1,8 +1,9 @@
 import { readdirSync } from "node:fs"
 import { basename } from "node:path"
 import { describe, expect } from "vitest"
+import { readSigner } from "../../../.opencode/baton/host/state-mark.ts"
 import { learningKey } from "../../../.opencode/baton/learning/words.ts"
-import { renderDetail } from "../../../.opencode/baton/ledger/learnings.ts"
+import { renderDetail, renderSigned } from "../../../.opencode/baton/ledger/learnings.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { testsOnce } from "../../support/opencode/ends.ts"
@@ -16,12 +17,18 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   const setUp = () => {
     const { project, baton, prog, write } = createProject(binary)
-    const add = (sentence: string, folder = project): string => {
+    const add = (sentence: string, { folder = project, isSigned = true } = {}): string => {
       const source = { at: "2026-11-20T10:00:00.000Z", sessionID: "ses_A", messageID: "msg_1" }
-      const key = learningKey(sentence)
-      const detail = renderDetail({ key, folder, answered: "ran make", confirmed: true, times: 2, sources: [source] })
-      const flags = ["-p", basename(project), "-c", "correction", "--detail", detail]
-      return prog("learn", ...flags, "--", sentence).stdout.trim()
+      const named = { key: learningKey(sentence), folder, type: "correction", answered: "ran make" }
+      const detail = { ...named, confirmed: true, times: 2, sources: [source] }
+      const flags = ["-p", basename(project), "-c", "correction", "--detail", renderDetail(detail)]
+      const id = prog("learn", ...flags, "--", sentence).stdout.trim()
+      const sign = readSigner()
+      if (isSigned && sign) {
+        const learning = { id, summary: sentence, files: [] }
+        prog("learn", "edit", "--detail", renderSigned(basename(project), learning, detail, sign), "--", id)
+      }
+      return id
     }
     const use = (sentence: string): void => {
       const given = [{ messageID: "msg_1", at: "2026-11-21T10:00:00.000Z", text: "", keys: [learningKey(sentence)] }]
@@ -35,7 +42,7 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     const { project, add, use, learned } = setUp()
     expect(learned()).toMatchObject({ stdout: "Nothing learned\n", status: 0 })
     const id = add(SENTENCE)
-    add("No, use another folder's rule.", "/elsewhere")
+    add("No, use another folder's rule.", { folder: "/elsewhere" })
     use(SENTENCE)
     expect(learned().stdout).toBe(`${id}  correction    2× since 2026-11-20, used 1×  ${SENTENCE}\n`)
     expect(learned(project).stdout, "a folder alone is listed").toBe(learned("list", project).stdout)
@@ -79,5 +86,18 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(learned().stdout).not.toContain(note)
     expect(learned().stdout).toContain(said)
     expect(learned("list", "--all").stdout).toContain(`${note}  agent`)
+  })
+
+  once(promised("words.B2", "shows what an agent wrote in Baton's form as an agent's, with no origin"), () => {
+    const { add, learned } = setUp()
+    const id = add(SENTENCE, { isSigned: false })
+    expect(learned().stdout).toMatch(new RegExp(`^${id}  agent         1× since .*, used 0×  ${SENTENCE}\n$`))
+    const shown = learned("show", id).stdout
+    for (const line of ["Type:       agent", "with prog learn"]) expect(shown).toContain(line)
+    expect(shown, "no line of it begins like Baton's").not.toMatch(/^(?:Said|Confirmed|Answered):/m)
+    expect(JSON.parse(learned("--json").stdout)).toMatchObject([{ id, by: "agent", type: "insight" }])
+    expect(learned("export").stdout).toContain(`## Stored by agents\n\n- ${SENTENCE}`)
+    expect(learned("forget", id, "--reason", "not mine").stdout).toBe(`Forgotten: ${SENTENCE}\n`)
+    expect(learned().stdout).toBe("Nothing learned\n")
   })
 })

@@ -25,6 +25,7 @@ describe("the messages that OpenCode shows", () => {
     ["the one of which a part was undone", { messageID: "msg_2", partID: "prt_1" }, IDS, ["msg_1", "msg_2"]],
     ["those that were not deleted", undefined, ["msg_1"], ["msg_1"]],
     ["those that were neither deleted nor undone", { messageID: "msg_2" }, ["msg_1", "msg_2"], ["msg_1"]],
+    ["those that came after others were deleted", undefined, ["msg_1", "msg_3"], ["msg_1", "msg_3"]],
     ["none when all were deleted", undefined, [], []],
   ])("are %s", async (_which, revert, stored, expected) => {
     expect(await show(revert, stored)).toEqual(expected)

@@ -84,7 +84,9 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = [], agents
   const readLearnings = vi.fn(async () => ({ kind: "found", learnings: agents }) as const)
   const ledger = { readLearnings }
   const database = join(folder, "prog.db")
-  const known = createLearningIndex({ project, ledger, outbox, waitingRecords: records.waiting, state, log, database })
+  const readSigner = () => undefined
+  const waitingRecords = records.waiting
+  const known = createLearningIndex({ project, ledger, outbox, waitingRecords, state, readSigner, log, database })
   const sessions = createFakeSessions(new Map([[SESSION, { messages }]]))
   const findTask = async () => "ts-abc123"
   const told: string[] = []

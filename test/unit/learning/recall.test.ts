@@ -25,6 +25,7 @@ const ANY = {
   type: "correction",
   files: [],
   times: 1,
+  messageIDs: [],
   confirmed: false,
   status: "active",
 } as const

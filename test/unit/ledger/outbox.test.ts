@@ -452,7 +452,13 @@ describe("the outbox", () => {
   test("forgets the waits for more than 500 ended processes, the oldest first", async () => {
     const clock = { ms: Date.parse("2026-06-01T00:00:00Z") }
     const { ledger } = createScriptedLedger([TASK])
-    const deliverOne = createDelivery({ ledger, now: () => clock.ms, self: "self", orphanGraceMs: 7000 })
+    const deliverOne = createDelivery({
+      ledger,
+      now: () => clock.ms,
+      self: "self",
+      orphanGraceMs: 7000,
+      readSigner: () => undefined,
+    })
     // The clock of the machine that made the attempts is ahead, so that the wait counts from the first look at each.
     const at = "2026-06-02T00:00:00Z"
     const isWaiting = async (by: string): Promise<boolean> => {
