@@ -322,6 +322,8 @@ export const REQUIREMENTS = {
   "soak.B5": "A feature that is disposed of leaves no child, no timer and no open descriptor.",
   "tokens.C2":
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
+
+  "words.A5a": "No text is cut through a character: one function cuts.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

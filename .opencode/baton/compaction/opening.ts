@@ -1,4 +1,5 @@
 import type { GitState } from "../host/git.ts"
+import { cutText } from "../host/text.ts"
 import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask, TaskSummary } from "../ledger/ledger.ts"
@@ -50,7 +51,7 @@ const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const SHOWN_LOG_LINES = 5
 const LOG_LINE_CHARACTERS = 240
 
-const shownTask = ({ id, title, status }: TaskSummary): string => `${id} (${title.slice(0, 80)}, ${status})`
+const shownTask = ({ id, title, status }: TaskSummary): string => `${id} (${cutText(title, 80)}, ${status})`
 
 const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
   if (!nearest) return ""
@@ -160,7 +161,7 @@ const gitText = ({ git }: EarlierHandoff): string => {
 const logText = (logs: LedgerTask["logs"]): string => {
   const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message, createdAt }) => {
     const [line = ""] = message.trim().split("\n")
-    const shown = line.length > LOG_LINE_CHARACTERS ? `${line.slice(0, LOG_LINE_CHARACTERS - 1)}…` : line
+    const shown = line.length > LOG_LINE_CHARACTERS ? `${cutText(line, LOG_LINE_CHARACTERS - 1)}…` : line
     return `- ${shownTime(createdAt)}: ${shown}`
   })
   return lines.length === 0 ? "" : ["## Last lines of the log", `(${FROM_AGENTS})`, ...lines].join("\n")

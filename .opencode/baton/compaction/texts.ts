@@ -1,4 +1,5 @@
 import type { CompletedCompaction } from "../host/messages.ts"
+import { cutText } from "../host/text.ts"
 import { type HandoffTitle, parseHandoffTitle } from "../ledger/description.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import { fenced, type Role } from "../task/parse.ts"
@@ -85,7 +86,7 @@ export const taskSections = (identity: TaskIdentity, { isBriefShown = false } = 
   const once = (text: string): string => (text !== "" && brief.includes(text) ? "" : text)
   const shownBrief =
     brief.length > SHOWN_BRIEF_CHARACTERS
-      ? `${brief.slice(0, SHOWN_BRIEF_CHARACTERS)}\n[brief cut to ${SHOWN_BRIEF_CHARACTERS} of ${brief.length} characters]`
+      ? `${cutText(brief, SHOWN_BRIEF_CHARACTERS)}\n[brief cut to ${SHOWN_BRIEF_CHARACTERS} of ${brief.length} characters]`
       : brief
   return [
     { name: "identity", text: identityText(identity), priority: 0, maxShare: 0.3, source: inProg },

@@ -1,5 +1,5 @@
-import { truncate } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
+import { cutText } from "../host/text.ts"
 import { type Facts, renderFacts } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
 import { DRAFT_START } from "./hooks.ts"
@@ -36,7 +36,7 @@ const quote = (text: string): string =>
 
 /** @param source where the rest is */
 const cut = (text: string, characters: number, source: string, show = (part: string) => part): string => {
-  const shown = truncate(text.trim(), characters)
+  const shown = cutText(text.trim(), characters)
   const rest = text.trim().length - shown.length
   return `${show(shown)}${rest > 0 ? `\n(${rest} characters more; ${source} has them)` : ""}`
 }
@@ -154,7 +154,7 @@ export type DraftParts = {
 
 /** In one line and as code, so that nothing in it is a reference, a marker or a `Task:` line. */
 const renderGoal = (goal: string): string => {
-  const line = truncate(goal.replaceAll(/\s+/g, " ").replaceAll("`", "'").trim(), GOAL_CHARACTERS)
+  const line = cutText(goal.replaceAll(/\s+/g, " ").replaceAll("`", "'").trim(), GOAL_CHARACTERS)
   return line === "" ? "" : `Goal, as the user gave it: \`${line}\``
 }
 

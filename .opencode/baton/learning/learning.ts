@@ -10,6 +10,7 @@ import { collectUserText, disableTools } from "../host/messages.ts"
 import { isAlive } from "../host/process.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
+import { cutText } from "../host/text.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
 import { createCapture } from "./capture.ts"
@@ -50,7 +51,7 @@ export const retireEntry = (
   folder,
   key,
   as: "forgotten",
-  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${reason.replaceAll(/\s+/g, " ").trim().slice(0, REASON_CHARACTERS)}`,
+  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${cutText(reason.replaceAll(/\s+/g, " ").trim(), REASON_CHARACTERS)}`,
 })
 
 const CAPTURE_DELAY_MS = 2_000

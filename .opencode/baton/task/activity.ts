@@ -4,6 +4,7 @@ import type { GitState } from "../host/git.ts"
 import { pathsToWrite } from "../host/messages.ts"
 import { isRecord } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 
 /** Reads and changes of one file; `byShell` is true if a shell command was seen to change it. */
 type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
@@ -49,7 +50,7 @@ const touch = (activity: Activity, path: string, change: (trace: FileTrace) => F
 }
 
 const withCommand = (activity: Activity, command: string, exitCode: number | null): Activity => {
-  const shown = command.trim().replace(/\s+/g, " ").slice(0, MAX_COMMAND_CHARACTERS)
+  const shown = cutText(command.trim().replace(/\s+/g, " "), MAX_COMMAND_CHARACTERS)
   const others = activity.failures.filter((failure) => failure.command !== shown)
   if (exitCode === 0) return { ...activity, failures: others }
   return { ...activity, failures: [...others, { command: shown, exitCode }].slice(-MAX_FAILURES) }
@@ -157,7 +158,7 @@ export const renderFacts = ({ compactions, activity, todos, git }: Facts): strin
   const open = todos.filter(isOpen)
   const shownTodos = open
     .slice(0, SHOWN_TODOS)
-    .map((todo) => `[${todo.status}] ${todo.content.replace(/\s+/g, " ").slice(0, TODO_CHARACTERS)}`)
+    .map((todo) => `[${todo.status}] ${cutText(todo.content.replace(/\s+/g, " "), TODO_CHARACTERS)}`)
   return [
     FACTS_HEADING,
     `- Compactions of this session so far: ${compactions}`,

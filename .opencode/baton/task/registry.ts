@@ -3,6 +3,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { messagePages, type Sessions } from "../host/sessions.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
+import { cutText } from "../host/text.ts"
 import {
   DEFAULT_ROLE,
   extractBrief,
@@ -150,7 +151,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       taskID: task.taskID,
       role: task.role,
       hasRoleHeading: task.hasRoleHeading,
-      brief: extractBrief(brief).slice(0, STORED_BRIEF_CHARACTERS),
+      brief: cutText(extractBrief(brief), STORED_BRIEF_CHARACTERS),
       origin,
       boundAt: before?.taskID === task.taskID ? before.boundAt : now().toISOString(),
     }
@@ -320,7 +321,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   return {
     userMessage: async (sessionID, text) => {
       const session = entryOf(sessionID)
-      if (typeof knownParent(sessionID) === "string") session.brief ??= text.slice(0, STORED_BRIEF_CHARACTERS)
+      if (typeof knownParent(sessionID) === "string") session.brief ??= cutText(text, STORED_BRIEF_CHARACTERS)
       const exact = parseTask(text)
       const natural = exact ? undefined : parseNaturalTask(text)
       const named = exact ?? natural
@@ -355,7 +356,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     addToBrief: async (sessionID, taskID, text) => {
       const { binding } = entryOf(sessionID)
       if (binding?.taskID !== taskID || binding.brief.includes(text.trim())) return
-      const brief = `${binding.brief.trimEnd()}\n\n${text.trim()}`.slice(0, STORED_BRIEF_CHARACTERS)
+      const brief = cutText(`${binding.brief.trimEnd()}\n\n${text.trim()}`, STORED_BRIEF_CHARACTERS)
       await keep({ ...binding, brief })
     },
     find,
