@@ -1,17 +1,10 @@
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
-const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
-
 /**
- * Returns the first characters (UTF-16 units) of a text, one fewer where a surrogate pair would be split: providers refuse a
- * request with half a character, and what was stored once is sent again each time.
+ * The first characters of a text, counted as `length` does, one fewer where a surrogate pair would be split: providers refuse a
+ * request with half a character.
  */
-export const cutText = (text: string, characters: number): string => {
-  const end = Math.min(Math.max(characters, 0), text.length)
-  return text.slice(0, isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end)
-}
+export const cutText = (text: string, characters: number): string =>
+  text.slice(0, Math.max(characters, 0)).replace(/[\uD800-\uDBFF]$/, "")
 
-/** Returns the last characters of a text, as `cutText` does the first. */
-export const cutTextStart = (text: string, characters: number): string => {
-  const start = Math.max(text.length - Math.max(characters, 0), 0)
-  return text.slice(isLowSurrogate(text.charCodeAt(start)) ? start + 1 : start)
-}
+/** The last characters of a text, cut as `cutText` does. */
+export const cutTextStart = (text: string, characters: number): string =>
+  text.slice(Math.max(text.length - characters, 0)).replace(/^[\uDC00-\uDFFF]/, "")
