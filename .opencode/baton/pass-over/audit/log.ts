@@ -2,7 +2,7 @@ import { closeSync, fstatSync, mkdirSync, readSync, writeFileSync } from "node:f
 import { rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, type Log } from "../../host/log.ts"
-import { redact } from "../../host/secrets.ts"
+import { redactedLine } from "../../host/secrets.ts"
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../host/state-mark.ts"
 import { cutText } from "../../host/text.ts"
 import { listFolder, openOwnToAppend } from "../../host/untrusted.ts"
@@ -13,12 +13,10 @@ import type { PassEvent, PassRecord, PassStateName } from "../store/record.ts"
 type EventName = PassEvent["type"] | "sent" | "refused" | "attempt_failed" | "announced" | "released"
 
 const REASON_CHARACTERS = 500
-/** Patterns of secrets may take the square of a text's length. */
-const SEARCHED_CHARACTERS = 4_000
 
 /** Cuts a text to one line, without secrets. */
 const shorten = (text: string): string => {
-  const line = redact(cutText(text, SEARCHED_CHARACTERS)).replaceAll(/\s+/g, " ").trim()
+  const line = redactedLine(text, REASON_CHARACTERS + 1)
   return line.length > REASON_CHARACTERS ? `${cutText(line, REASON_CHARACTERS)}…` : line
 }
 
