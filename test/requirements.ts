@@ -324,6 +324,7 @@ export const REQUIREMENTS = {
     "A feature adds nothing to a request that does not use it; what it adds to one that does is known by kind of request.",
 
   "words.A5a": "No text is cut through a character: one function cuts.",
+  "words.A5b": "Failing commands, todos and the facts of a handoff are redacted.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

@@ -7,9 +7,9 @@ import { type ChildSessions, createChildSessions } from "../host/child-sessions.
 import { readGitState } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
+import { redactedLine } from "../host/secrets.ts"
 import { type AgentAndModel, createSessions, findAgentAndModel, readModels, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
-import { cutText } from "../host/text.ts"
 import { createTui, detectUi } from "../host/tui.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import { type Role, unquoteArgument } from "../task/parse.ts"
@@ -167,7 +167,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
-      goal: cutText(goal || firstLine(prompt), GOAL_CHARACTERS),
+      goal: redactedLine(goal || firstLine(prompt), GOAL_CHARACTERS),
       draft,
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,

@@ -3,6 +3,7 @@ import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
 import { pathsToWrite } from "../host/messages.ts"
 import { isRecord } from "../host/schema.ts"
+import { redact, redactedLine } from "../host/secrets.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { cutText } from "../host/text.ts"
 
@@ -50,7 +51,7 @@ const touch = (activity: Activity, path: string, change: (trace: FileTrace) => F
 }
 
 const withCommand = (activity: Activity, command: string, exitCode: number | null): Activity => {
-  const shown = cutText(command.trim().replace(/\s+/g, " "), MAX_COMMAND_CHARACTERS)
+  const shown = redactedLine(command, MAX_COMMAND_CHARACTERS)
   const others = activity.failures.filter((failure) => failure.command !== shown)
   if (exitCode === 0) return { ...activity, failures: others }
   return { ...activity, failures: [...others, { command: shown, exitCode }].slice(-MAX_FAILURES) }
@@ -134,8 +135,15 @@ const isOpen = ({ status }: Pick<Todo, "status">): boolean => status !== "comple
 const listed = (items: readonly string[], total: number): string =>
   total > items.length ? `${items.join(", ")}, and ${total - items.length} more` : items.join(", ")
 
-const changedFile = (file: FileTrace): string => `${file.path} ×${file.changes}${file.byShell ? " (by shell)" : ""}`
-const readFile = (file: FileTrace): string => `${file.path} ×${file.reads}`
+/** No path of a system's is longer. */
+const PATH_CHARACTERS = 4_096
+
+/** A path as a model or the ledger gets it. */
+export const pathWithoutSecrets = (path: string): string => redact(cutText(path, PATH_CHARACTERS))
+
+const changedFile = (file: FileTrace): string =>
+  `${pathWithoutSecrets(file.path)} ×${file.changes}${file.byShell ? " (by shell)" : ""}`
+const readFile = (file: FileTrace): string => `${pathWithoutSecrets(file.path)} ×${file.reads}`
 
 const fileLine = (label: string, files: readonly FileTrace[], show: (file: FileTrace) => string): string[] => {
   if (files.length === 0) return []
@@ -158,7 +166,7 @@ export const renderFacts = ({ compactions, activity, todos, git }: Facts): strin
   const open = todos.filter(isOpen)
   const shownTodos = open
     .slice(0, SHOWN_TODOS)
-    .map((todo) => `[${todo.status}] ${cutText(todo.content.replace(/\s+/g, " "), TODO_CHARACTERS)}`)
+    .map((todo) => `[${todo.status}] ${redactedLine(todo.content, TODO_CHARACTERS)}`)
   return [
     FACTS_HEADING,
     `- Compactions of this session so far: ${compactions}`,
