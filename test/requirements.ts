@@ -340,6 +340,8 @@ export const REQUIREMENTS = {
     "c2c's messages are another agent's: they bind nothing, teach nothing, are no brief; their envelope cannot be closed or forged from inside.",
   "words.D1":
     "README's first commands run in a clone, the first message after them becomes a task, and doctor finds nothing to mend there.",
+  "words.A5a": "No text is cut through a character: one function cuts.",
+  "words.A5b": "Failing commands, todos and the facts of a handoff are redacted.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

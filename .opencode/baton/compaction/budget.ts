@@ -1,3 +1,5 @@
+import { cutText, cutTextStart } from "../host/text.ts"
+
 /** Limit of what Baton adds to a request. */
 export const MAX_ADDED_CHARACTERS = 16_000
 /** The same as a share of the model's context, so that no addition can start a compaction loop. */
@@ -14,8 +16,6 @@ export type Budget = {
   head(text: string, share: number): string
   tail(text: string, share: number): string
 }
-
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 
 /**
  * The budget for a model with `contextTokens` of context.
@@ -43,7 +43,7 @@ export const createBudget = (contextTokens: number): Budget => {
         if (left < 0) break
         end++
       }
-      return text.slice(0, end > 0 && isHighSurrogate(text.charCodeAt(end - 1)) && end < text.length ? end - 1 : end)
+      return cutText(text, end)
     },
     tail: (text, share) => {
       let left = share
@@ -53,7 +53,7 @@ export const createBudget = (contextTokens: number): Budget => {
         if (left < 0) break
         start--
       }
-      return text.slice(start > 0 && isHighSurrogate(text.charCodeAt(start - 1)) ? start + 1 : start)
+      return cutTextStart(text, text.length - start)
     },
   }
 }

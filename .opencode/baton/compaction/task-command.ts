@@ -6,6 +6,7 @@ import { splitLines } from "../host/messages.ts"
 import { quoted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
+import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -55,8 +56,8 @@ const taskLine = ({ id, title }: TaskSummary): string => `- ${quoted(id)}  ${quo
 const shortTitle = (text: string): string => {
   const line = text.replaceAll(/\s+/g, " ").trim()
   if (line.length <= TITLE_CHARACTERS) return line
-  const cut = line.slice(0, TITLE_CHARACTERS - 1)
-  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), TITLE_CHARACTERS / 2)).trimEnd()}…`
+  const cut = cutText(line, TITLE_CHARACTERS - 1)
+  return `${cutText(cut, Math.max(cut.lastIndexOf(" "), TITLE_CHARACTERS / 2)).trimEnd()}…`
 }
 
 const sentencesOf = (text: string): string[] =>

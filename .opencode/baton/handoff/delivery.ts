@@ -1,6 +1,7 @@
-import { type Log, truncate } from "../host/log.ts"
+import type { Log } from "../host/log.ts"
 import type { PermissionRule } from "../host/permissions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 import type { Interface, Notices, Tui } from "../host/tui.ts"
 
 /**
@@ -52,7 +53,7 @@ type DeliveryDeps = {
 
 const titleOf = (goal: string): string => {
   const line = goal.replaceAll(/\s+/g, " ").trim()
-  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${truncate(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
+  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${cutText(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
 }
 
 /** Delivers a draft to the user, or to a session that begins at once; docs/handoff.md says where on each interface. */

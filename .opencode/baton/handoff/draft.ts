@@ -1,6 +1,7 @@
-import { truncate } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
-import { type Facts, renderFacts } from "../task/activity.ts"
+import { redactedLine } from "../host/secrets.ts"
+import { cutText } from "../host/text.ts"
+import { type Facts, pathWithoutSecrets, renderFacts } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
 import { DRAFT_START } from "./hooks.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
@@ -36,7 +37,7 @@ const quote = (text: string): string =>
 
 /** @param source where the rest is */
 const cut = (text: string, characters: number, source: string, show = (part: string) => part): string => {
-  const shown = truncate(text.trim(), characters)
+  const shown = cutText(text.trim(), characters)
   const rest = text.trim().length - shown.length
   return `${show(shown)}${rest > 0 ? `\n(${rest} characters more; ${source} has them)` : ""}`
 }
@@ -81,7 +82,7 @@ const renderLaterRequests = (all: readonly string[]): string[] => {
 const renderDirtyFiles = (files: readonly string[]): string => {
   if (files.length === 0) return "- Not committed: nothing"
   const more = files.length > SHOWN_DIRTY_FILES ? `, and ${files.length - SHOWN_DIRTY_FILES} more` : ""
-  return `- Not committed (${files.length}): ${files.slice(0, SHOWN_DIRTY_FILES).join(", ")}${more}`
+  return `- Not committed (${files.length}): ${files.slice(0, SHOWN_DIRTY_FILES).map(pathWithoutSecrets).join(", ")}${more}`
 }
 
 /**
@@ -154,7 +155,7 @@ export type DraftParts = {
 
 /** In one line and as code, so that nothing in it is a reference, a marker or a `Task:` line. */
 const renderGoal = (goal: string): string => {
-  const line = truncate(goal.replaceAll(/\s+/g, " ").replaceAll("`", "'").trim(), GOAL_CHARACTERS)
+  const line = redactedLine(goal, GOAL_CHARACTERS).replaceAll("`", "'")
   return line === "" ? "" : `Goal, as the user gave it: \`${line}\``
 }
 

@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path"
-import { truncate } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
 import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
+import { cutText } from "../host/text.ts"
 import type { FileReference, LineRange } from "./references.ts"
 
 /** The defaults of OpenCode's Read tool. */
@@ -13,7 +13,7 @@ const NUMBER_DIGITS = 5
 type FileBlock = { readonly header: string; readonly content: string }
 
 const cutLine = (line: string): string =>
-  line.length > MAX_LINE_CHARACTERS ? `${truncate(line, MAX_LINE_CHARACTERS)}...` : line
+  line.length > MAX_LINE_CHARACTERS ? `${cutText(line, MAX_LINE_CHARACTERS)}...` : line
 
 /** A final line end adds no empty line. */
 const toLines = (text: string): string[] => {

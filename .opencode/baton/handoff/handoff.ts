@@ -5,8 +5,9 @@ import type { Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { type ChildSessions, createChildSessions } from "../host/child-sessions.ts"
 import { readGitState } from "../host/git.ts"
-import { type Log, truncate } from "../host/log.ts"
+import type { Log } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
+import { redactedLine } from "../host/secrets.ts"
 import { type AgentAndModel, createSessions, findAgentAndModel, readModels, type Sessions } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createTui, detectUi } from "../host/tui.ts"
@@ -166,7 +167,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
-      goal: truncate(goal || firstLine(prompt), GOAL_CHARACTERS),
+      goal: redactedLine(goal || firstLine(prompt), GOAL_CHARACTERS),
       draft,
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,

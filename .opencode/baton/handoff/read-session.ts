@@ -1,7 +1,8 @@
-import { type Log, truncate } from "../host/log.ts"
+import type { Log } from "../host/log.ts"
 import { type RunProcess, runScript } from "../host/process.ts"
 import { bundleRoot } from "../host/project.ts"
 import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { cutText, cutTextStart } from "../host/text.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
 import type { ToolDetail } from "./tools.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
@@ -71,7 +72,7 @@ const matchLines = async (
   { pattern, flags }: Extract<ParsedSearch, { kind: "pattern" }>,
   lines: readonly string[],
 ): Promise<LineSearch> => {
-  const wanted = [...new Set(lines.map((line) => line.slice(0, MAX_SEARCHED_LINE)))]
+  const wanted = [...new Set(lines.map((line) => cutText(line, MAX_SEARCHED_LINE)))]
   const stdin = JSON.stringify({ pattern, flags, lines: wanted })
   const outcome = await runScript(run, MATCH, { cwd: bundleRoot, deadlineMs: PATTERN_DEADLINE_MS, stdin })
   if (outcome.kind === "timed-out")
@@ -81,7 +82,7 @@ const matchLines = async (
   const places: unknown = outcome.kind === "exited" && outcome.exitCode === 0 ? JSON.parse(outcome.stdout) : undefined
   if (!Array.isArray(places)) throw new UnreadableSession("patterns cannot be matched here; use a plain text")
   const found = new Map(wanted.map((line, index) => [line, Number(places[index])]))
-  return (line) => found.get(line.slice(0, MAX_SEARCHED_LINE)) ?? -1
+  return (line) => found.get(cutText(line, MAX_SEARCHED_LINE)) ?? -1
 }
 
 const CONTEXT_LINES = 2
@@ -94,7 +95,7 @@ const cutLine = (line: string, at: number): string => {
   if (line.length <= LINE_CHARACTERS) return line
   const start = Math.max(0, at - LINE_CHARACTERS / 2)
   // Neither end of the cut is half a surrogate pair.
-  const shown = truncate(line.slice(start).replace(/^[\uDC00-\uDFFF]/, ""), LINE_CHARACTERS)
+  const shown = cutText(cutTextStart(line, line.length - start), LINE_CHARACTERS)
   return `${start > 0 ? "…" : ""}${shown}…`
 }
 
@@ -277,8 +278,8 @@ export const createReadSession = ({ sessions, records, isSameTask, run, log, sta
       return await read(reader, request)
     } catch (error) {
       if (!(error instanceof UnreadableSession)) throw error
-      log.info("session not read", { sessionID: reader, asked: request.sessionID.slice(0, 80), reason: error.message })
-      return { title: "not read", output: `Could not read session ${request.sessionID.slice(0, 80)}: ${error.message}` }
+      log.info("session not read", { sessionID: reader, asked: cutText(request.sessionID, 80), reason: error.message })
+      return { title: "not read", output: `Could not read session ${cutText(request.sessionID, 80)}: ${error.message}` }
     }
   }
 }

@@ -1,15 +1,14 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
 import { collectText, collectUserText } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 import type { ToolDetail } from "./tools.ts"
 
 const TOOL_TEXT_CHARACTERS = 2_000
 const ERROR_CHARACTERS = 300
 
 const cut = (text: string, characters: number): string =>
-  text.length > characters
-    ? `${text.slice(0, characters).toWellFormed()} … (${text.length - characters} characters more)`
-    : text
+  text.length > characters ? `${cutText(text, characters)} … (${text.length - characters} characters more)` : text
 
 const oneLine = (text: string): string => cut(text.replaceAll(/\s+/g, " ").trim(), ERROR_CHARACTERS)
 

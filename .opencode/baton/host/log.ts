@@ -1,4 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
+import { cutText } from "./text.ts"
 
 /** The system's error code, such as ENOENT; undefined for other errors. */
 export const errorCode = (error: unknown): string | undefined =>
@@ -9,10 +10,6 @@ export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].inc
 /** Tells whether the file system has no hard links. */
 export const hasNoLinks = (error: unknown): boolean =>
   ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")
-
-/** Cuts a text without splitting a surrogate pair: providers refuse a request with half a character. */
-export const truncate = (text: string, maxCharacters: number): string =>
-  text.slice(0, maxCharacters).replace(/[\uD800-\uDBFF]$/, "")
 
 export type LogExtra = Record<string, unknown>
 
@@ -30,7 +27,7 @@ const DESCRIPTION_CHARACTERS = 500
  */
 export const describeError = (error: unknown): string => {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return text.replaceAll(/\s+/g, " ").trim().slice(0, DESCRIPTION_CHARACTERS)
+  return cutText(text.replaceAll(/\s+/g, " ").trim(), DESCRIPTION_CHARACTERS)
 }
 
 /**

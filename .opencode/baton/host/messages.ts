@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import { isRecord } from "./schema.ts"
 import type { StoredMessage } from "./sessions.ts"
+import { cutText } from "./text.ts"
 
 /** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
 type TextPartLike = {
@@ -128,7 +129,7 @@ export const summaryLine = (summary: string): string => {
   }))
   const filled = lines.filter(({ text }) => text !== "")
   const chosen = (filled.find(({ isHeading }) => !isHeading) ?? filled[0])?.text ?? ""
-  return chosen.length > ONE_LINE_CHARACTERS ? `${chosen.slice(0, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
+  return chosen.length > ONE_LINE_CHARACTERS ? `${cutText(chosen, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
 }
 
 const NOTE_ID = "prt_baton"

@@ -1,4 +1,4 @@
-import { truncate } from "./log.ts"
+import { cutText } from "./text.ts"
 
 /**
  * A text that neither the user nor Baton wrote: from the ledger, a file's name, another session. No string, so that it reaches a
@@ -17,8 +17,8 @@ const DEFAULT_CHARACTERS = 300
 /** Gives a value in one line: as it is where it is a plain name or path, else in quotes, with escapes. */
 export const quoted = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string => {
   const text = typeof value === "string" ? value : value.untrusted
-  const shown = text.length > characters ? `${truncate(text, characters - 1)}…` : text
+  const shown = text.length > characters ? `${cutText(text, characters - 1)}…` : text
   if (PLAIN.test(shown)) return shown
-  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
-  return JSON.stringify(shown).replaceAll(UNSAFE, escape)
+  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  return JSON.stringify(shown).replaceAll(UNSAFE, escaped)
 }

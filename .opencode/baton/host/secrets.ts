@@ -1,3 +1,5 @@
+import { cutText } from "./text.ts"
+
 /** The first line of a private key; the lines after it look like any other base64. */
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
 
@@ -27,6 +29,7 @@ export const SECRET_RULES: readonly { readonly id: string; readonly pattern: Reg
   { id: "google-api-key", pattern: /\bAIza[\w-]{35}/ },
   { id: "google-oauth-secret", pattern: /\bGOCSPX-[\w-]{28}|\bya29\.[\w-]{30,}/ },
   { id: "grafana-token", pattern: /\bgl(?:c|sa)_[A-Za-z0-9+/_=]{32,}/ },
+  { id: "groq-key", pattern: /\bgsk_[A-Za-z0-9]{20,}/ },
   { id: "hashicorp-vault-token", pattern: /\bhv[bsr]\.[\w-]{24,}/ },
   { id: "heroku-key", pattern: /\bHRKU-[\w-]{36,}/ },
   { id: "hugging-face-token", pattern: /\b(?:hf|api_org)_[A-Za-z0-9]{30,}/ },
@@ -49,14 +52,54 @@ export const SECRET_RULES: readonly { readonly id: string; readonly pattern: Reg
   { id: "slack-webhook", pattern: /hooks\.slack\.com\/(?:services|workflows)\/[\w/-]{20,}/ },
   { id: "square-token", pattern: /\b(?:EAAA|sq0[a-z]{3}-)[\w-]{22,}/ },
   { id: "stripe-key", pattern: /\b(?:sk|rk|pk)_(?:test|live|prod)_[A-Za-z0-9]{10,}|\bwhsec_[A-Za-z0-9+/=]{24,}/ },
-  { id: "telegram-token", pattern: /\b\d{8,10}:AA[\w-]{33}/ },
+  { id: "telegram-token", pattern: /(?<!\d)\d{6,12}:AA[\w-]{33}/ },
   { id: "twilio-key", pattern: /\b(?:SK|AC)[0-9a-f]{32}\b/ },
   { id: "url-with-password", pattern: /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@]*:[^\s/@]{3,}@/i },
+  { id: "xai-key", pattern: /\bxai-[A-Za-z0-9]{20,}/ },
 ]
 
-/** Matches a value with a telling name, as in `password: hunter2` or "the password is hunter2". */
+/**
+ * Matches a value with a telling name, as in `password: hunter2` or "the password is hunter2". It starts at the name itself, and
+ * each repetition has a bound: one that runs back or on to the end of a word takes the square of a text's length.
+ */
 const NAMED_SECRET =
-  /\b(?:[\w-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?|client[_-]?secret|private[_-]?key)|pwd|pin|pass)["'`]?\s*(?:=>?|:=?|\bis(?: now)?\b(?! (?:not|an?|the|in|on|for|from|wrong|invalid|required|missing|too|used|stored|never|always|only|read|set|ok|fine)\b))\s*["'`]?(?=\S*[\d!@#$%^&*_+=-])(?!\$\{|\$\(|<|process\.|env\.|os\.)[^\s"'`,;]{4,}/i
+  /(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?|private[_-]?key|(?<![A-Za-z0-9])(?:pwd|pin|pass))["'`]?\s{0,20}(?:=>?|:=?|\bis(?: now)?\b(?! (?:not|an?|the|in|on|for|from|wrong|invalid|required|missing|too|used|stored|never|always|only|read|set|ok|fine)\b))\s{0,20}["'`]?(?=\S{0,200}[\d!@#$%^&*_+=-])(?!\$\{|\$\(|<|process\.|env\.|os\.)[^\s"'`,;]{4}/i
+
+/** A quoted value of more than one word. */
+const QUOTED_WORDS =
+  /["'](?:password|passwd|passphrase|secret)["']\s{0,4}:\s{0,4}(?:"[^"\n ]{1,200} [^"\n]|'[^'\n ]{1,200} [^'\n])/i
+
+const NAMES =
+  "(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key|token)"
+
+/** A word or a quotation of a shell's that is no variable. */
+const WORD = String.raw`(?!"?\$[\w{(])(?:"[^"\n]{1,200}"|'[^'\n]{1,200}'|[^\s"']{1,200})`
+const OPTION = String.raw`(?<![\w-])--[a-z-]{0,40}${NAMES}`
+const USER_OPTION = String.raw`(?<![\w-])(?:-u|--user|--proxy-user)`
+const OF_CURL = String.raw`(?<=\b(?:curl|wget|https?)\s[^\n|;]{0,200})`
+const OF_MYSQL = String.raw`(?<=\b(?:mysql(?:dump|admin|import|show)?|mariadb(?:-dump|-admin)?)\s[^\n|;&]{0,200})`
+
+/** Secrets in commands, headers and addresses; the first group is kept. */
+const IN_COMMANDS: readonly RegExp[] = [
+  new RegExp(String.raw`(${OPTION} {1,4}["']?)(?=[^\s"']{0,200}\d)[^\s"'-][^\s"']{3,}`, "gi"),
+  new RegExp(String.raw`(${OPTION}[ =]{1,4}")(?!\$)[^"\n]{4,200}(?=")`, "gi"),
+  new RegExp(String.raw`(${OPTION}[ =]{1,4}')[^'\n]{4,200}(?=')`, "gi"),
+  new RegExp(String.raw`(${USER_OPTION}${OF_CURL}[ =]{0,2}[^\s:"'$]{1,100}:)(?!\$)[^\s"']{1,200}`, "g"),
+  new RegExp(String.raw`(${USER_OPTION}${OF_CURL}[ =]{0,2}"[^\s:"'$]{1,100}:)(?!\$)[^"\n]{1,200}(?=")`, "g"),
+  new RegExp(String.raw`(${USER_OPTION}${OF_CURL}[ =]{0,2}'[^\s:"']{1,100}:)[^'\n]{1,200}(?=')`, "g"),
+  // With other programs it may be `user:group`, or a place as in `main:src/a.ts`.
+  new RegExp(
+    String.raw`(${USER_OPTION}[ =]["']?[\w.@+-]{1,100}:)(?=[^\s"']{0,200}[A-Za-z])(?=[^\s"']{0,200}[\d!@#%^&*+=])[^\s"'/$:]{4,200}(?![^\s"'])`,
+    "g",
+  ),
+  new RegExp(String.raw`(\bsshpass\s{1,4}(?:-[a-z]\s{1,4}){0,3}-p\s{0,4})${WORD}`, "g"),
+  new RegExp(String.raw`((?<=\s)-p${OF_MYSQL})(?!\d{1,5}:\d)${WORD}`, "g"),
+  /((?:[A-Z0-9]_(?:PASS|PWD)|(?:db|user|admin|root|smtp|mail|ftp|ssh|mysql|pg|redis)_(?:pass|pwd))["']?\s{0,4}[:=]\s{0,4}["']?)(?![/.$])[^\s"',;]{4,200}/g,
+  /([?&]sig=)[A-Za-z0-9%+/=_-]{16,}/g,
+  /((?:\bcookie: {0,4}|(?<![\w-])--cookie[ =]["']?))[^\s=;"']{1,100}=[^\s;"']{1,4000}(?:; {0,4}[^\s=;"']{1,100}=[^\s;"']{0,4000})*/gi,
+  // The key of a Sentry DSN.
+  /(\bhttps?:\/\/)[0-9a-f]{32}(?=(?::[^\s@/]{1,64})?@)/g,
+]
 
 /** Below this length, random characters cannot be told from words. Git hashes (40 hex) are not secrets. */
 const TOKEN = /[A-Za-z0-9+/_=-]{24,}/g
@@ -81,16 +124,22 @@ const isRandom = (token: string): boolean =>
 /** Tells whether a private key begins in a text; all its sentences may then be part of the key. */
 export const holdsPrivateKey = (text: string): boolean => PRIVATE_KEY.test(text)
 
+const SEARCHED_CHARACTERS = 4_000
+
 /**
- * Returns the id of the rule by which a text holds a secret; undefined when it holds none. Pure.
+ * Returns the id of the rule by which the beginning of a text holds a secret; undefined when it holds none. Pure. Linear.
  *
  * In doubt a text counts as a secret: a lost sentence costs less than a key in a database.
+ *
+ * @param characters how many are looked at: more than is shown or stored of any text
  */
-export const findSecret = (text: string): string | undefined => {
-  const known = SECRET_RULES.find(({ pattern }) => pattern.test(text))
+export const findSecret = (text: string, characters = SEARCHED_CHARACTERS): string | undefined => {
+  const searched = cutText(text, characters)
+  const known = SECRET_RULES.find(({ pattern }) => pattern.test(searched))
   if (known) return known.id
-  if (NAMED_SECRET.test(text)) return "named-secret"
-  return (text.match(TOKEN) ?? []).some(isRandom) ? "high-entropy" : undefined
+  if ([NAMED_SECRET, QUOTED_WORDS, ...IN_COMMANDS].some((pattern) => searched.search(pattern) >= 0))
+    return "named-secret"
+  return (searched.match(TOKEN) ?? []).some(isRandom) ? "high-entropy" : undefined
 }
 
 export const REDACTED = "[redacted]"
@@ -125,9 +174,6 @@ const SECRETS: readonly RegExp[] = [
   ),
 ]
 
-const NAMES =
-  "(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|account[_-]?key|auth[_-]?token|access[_-]?token|private[_-]?key|token)"
-
 /** Secrets recognised by their surroundings; the first group is kept. */
 const SURROUNDED: readonly RegExp[] = [
   /(\b(?:bearer|basic) {1,4})[A-Za-z0-9._~+/=-]{8,}/gi,
@@ -136,14 +182,18 @@ const SURROUNDED: readonly RegExp[] = [
   new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}")[^"\n]{4,200}(?=")`, "gi"),
   new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}')[^'\n]{4,200}(?=')`, "gi"),
   new RegExp(String.raw`(${NAMES}["']? {0,4}[:=] {0,4}["']?)[^\s"',;]{4,}`, "gi"),
-  new RegExp(String.raw`((?<![\w-])--[a-z-]{0,40}${NAMES} {1,4}["']?)(?=[^\s"']*\d)[^\s"'-][^\s"']{3,}`, "gi"),
+  ...IN_COMMANDS,
 ]
 
 /**
- * Removes secrets that have a recognisable form: keys of known services, private keys, tokens, passwords in URLs and assignments.
- * A secret that looks like an ordinary word stays.
+ * Removes secrets that have a recognisable form: keys of known services, private keys, tokens, passwords in URLs, assignments and
+ * options of programs. A secret that looks like an ordinary word stays. Linear.
  */
 export const redact = (text: string): string => {
   const withoutKnown = SECRETS.reduce((found, pattern) => found.replace(pattern, REDACTED), text)
   return SURROUNDED.reduce((found, pattern) => found.replace(pattern, `$1${REDACTED}`), withoutKnown)
 }
+
+/** The first characters of a text as one line without secrets. What is cut off was looked at, so that no half of a secret stays. */
+export const redactedLine = (text: string, characters: number): string =>
+  cutText(redact(cutText(text, SEARCHED_CHARACTERS).replaceAll(/\s+/g, " ").trim()), characters)

@@ -4,6 +4,7 @@ import { withDeadline } from "./async.ts"
 import { describeError } from "./log.ts"
 import type { PermissionRule } from "./permissions.ts"
 import { isRecord } from "./schema.ts"
+import { cutText } from "./text.ts"
 
 /** `missing`: OpenCode answered that it does not exist. */
 export type Result<T> = { kind: "ok"; value: T } | { kind: "failed"; reason: string; missing?: boolean }
@@ -28,7 +29,7 @@ type ClientCall = <T>(
 ) => Promise<Result<T>>
 
 const unexpectedShape = (what: string, received: unknown): Result<never> => {
-  const shown = JSON.stringify(received)?.slice(0, 80) ?? String(received)
+  const shown = cutText(JSON.stringify(received) ?? String(received), 80)
   return { kind: "failed", reason: `${what} answered in an unknown shape: ${shown}` }
 }
 
@@ -40,7 +41,7 @@ const readRaw = <T>(what: string, raw: unknown, read: Read<T>): Result<T> => {
     const found = read(data, response)
     return found ? { kind: "ok", value: found.value } : unexpectedShape(what, data)
   }
-  const reason = `${what} failed: ${JSON.stringify(error).slice(0, 200)}`
+  const reason = `${what} failed: ${cutText(JSON.stringify(error), 200)}`
   return { kind: "failed", reason, ...(response?.status === 404 ? { missing: true } : {}) }
 }
 

@@ -1,9 +1,10 @@
 import { isMainThread } from "node:worker_threads"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { createLruMap } from "./async.ts"
-import { describeError, type Log, truncate } from "./log.ts"
+import { describeError, type Log } from "./log.ts"
 import { createClientCall, type Result } from "./sessions.ts"
 import type { Settings } from "./settings.ts"
+import { cutText } from "./text.ts"
 
 /** The interface that shows this process's sessions. */
 export type Interface = "tui" | "run" | "server"
@@ -99,7 +100,7 @@ export const createNotices = (deps: NoticesDeps): Notices => {
     if (signal.aborted || wanted === "none" || (wanted === "problems" && !isProblem)) return
     const shown = await tui.showToast({
       title: `Baton: ${title}`,
-      message: truncate(message.replaceAll(/(?!\n)[\s\p{Cc}]+/gu, " ").trim(), MESSAGE_CHARACTERS),
+      message: cutText(message.replaceAll(/(?!\n)[\s\p{Cc}]+/gu, " ").trim(), MESSAGE_CHARACTERS),
       variant: isProblem ? "warning" : "success",
       durationMs: isProblem ? PROBLEM_MS : INFO_MS,
     })

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util"
 import { withDeadline } from "../host/async.ts"
-import { type Log, truncate } from "../host/log.ts"
+import type { Log } from "../host/log.ts"
 import { collectUserText } from "../host/messages.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
@@ -44,7 +45,7 @@ const withoutBreaks = (text: string): string => text.replaceAll(/\s+/g, " ").tri
 
 const oneLine = (text: string, length: number): string => {
   const line = withoutBreaks(text)
-  return line.length > length ? `${truncate(line, length - 1)}…` : line
+  return line.length > length ? `${cutText(line, length - 1)}…` : line
 }
 
 const changedFiles = (messages: readonly StoredMessage[], root: string): string[] =>

@@ -1,3 +1,4 @@
+import { cutText } from "../host/text.ts"
 import { type KnownLearning, LEARNING_TYPES } from "./known.ts"
 import { isCommon, rootsOf, weightOf } from "./words.ts"
 
@@ -28,7 +29,7 @@ const isQuestion = (text: string): boolean =>
  *   one, and by concepts and files that the text names. 0 when it does not fit.
  */
 const createMatcher = (text: string, isEnough: Enough) => {
-  const first = text.length <= LEAD_CHARACTERS ? text : (text.split("\n", 1)[0] ?? "").slice(0, LEAD_CHARACTERS)
+  const first = text.length <= LEAD_CHARACTERS ? text : cutText(text.split("\n", 1)[0] ?? "", LEAD_CHARACTERS)
   const lead = new Set(rootsOf(first))
   const said = new Map(rootsOf(text).map((root) => [root, weightOf(root) * (lead.has(root) ? 1 : LATER_WEIGHT)]))
   const names = new Set((text.match(/[\w@./-]*\w\.\w+/g) ?? []).map(baseName))

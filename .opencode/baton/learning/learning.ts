@@ -11,6 +11,7 @@ import { isAlive } from "../host/process.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { readSigner } from "../host/state-mark.ts"
+import { cutText } from "../host/text.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
 import { createCapture } from "./capture.ts"
@@ -51,7 +52,7 @@ export const retireEntry = (
   folder,
   key,
   as: "forgotten",
-  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${reason.replaceAll(/\s+/g, " ").trim().slice(0, REASON_CHARACTERS)}`,
+  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${cutText(reason.replaceAll(/\s+/g, " ").trim(), REASON_CHARACTERS)}`,
 })
 
 const CAPTURE_DELAY_MS = 2_000

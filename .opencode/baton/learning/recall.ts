@@ -1,8 +1,9 @@
 import { createLruMap } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
-import { type Log, truncate } from "../host/log.ts"
+import type { Log } from "../host/log.ts"
 import { appendNote, collectUserText, isSummaryRequest, latestCompaction } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 import { extractBrief } from "../task/parse.ts"
 import { chooseLearnings } from "./fitting.ts"
 import type { KnownLearning } from "./known.ts"
@@ -30,7 +31,7 @@ export const renderLearning = ({ id, key, by, type, sentence, at, times, files }
   const said = `${at.slice(0, 10)}${times > 1 ? `, ${times} times` : ""}`
   const about = files.length > 0 ? ` (${files.slice(0, 2).join(", ")})` : ""
   const kind = by === "agent" ? by : type.replace("_", "-")
-  return `- ${kind} [${id ?? key}, ${said}]${about}: ${quote(truncate(sentence, SENTENCE_CHARACTERS))}`
+  return `- ${kind} [${id ?? key}, ${said}]${about}: ${quote(cutText(sentence, SENTENCE_CHARACTERS))}`
 }
 
 /**
@@ -73,7 +74,7 @@ const QUERY_CHARACTERS = 8_000
 const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
   const users = messages.filter(({ info }) => info.role === "user")
   // Only the brief of a role prompt: the whole prompt matches everything.
-  const texts = users.map(({ parts }) => extractBrief(collectUserText(parts)).slice(0, QUERY_CHARACTERS))
+  const texts = users.map(({ parts }) => cutText(extractBrief(collectUserText(parts)), QUERY_CHARACTERS))
   const compaction = latestCompaction(messages)
   if (compaction) {
     const { requestID, summaryID, summary } = compaction
@@ -108,7 +109,7 @@ export const createRecall = ({ read, records, isRoot, log, now }: RecallDeps) =>
     // A learning from this very message needs no repetition beside it.
     const own = new Set(sayings.filter((saying) => saying.messageID === messageID).map(({ key }) => key))
     const others = known.filter(({ key }) => !own.has(key))
-    const chosen = chooseLearnings(others, `${task.slice(0, QUERY_CHARACTERS)}\n${text}`.trim(), at.getTime())
+    const chosen = chooseLearnings(others, `${cutText(task, QUERY_CHARACTERS)}\n${text}`.trim(), at.getTime())
     const { text: block, shown } = renderLearnings(chosen)
     if (block === "") return undefined
     return { messageID, at: at.toISOString(), text: block, keys: shown.map(({ key }) => key) }

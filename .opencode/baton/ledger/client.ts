@@ -1,6 +1,7 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
+import { cutText } from "../host/text.ts"
 import { TASKS_FOLDER } from "../task/session-task.ts"
 import { TextTooLongError, takeBytes, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
@@ -46,7 +47,7 @@ export const createLearningCalls = ({ read, write }: LearningCallDeps): Learning
     const answer = await read(["context", "-p", project, "--summary", "--include-stale", "--json"], options)
     if (answer.kind === "unavailable") return answer
     if (answer.exitCode !== 0) {
-      const reason = `prog context exited with ${answer.exitCode}: ${answer.stderr.trim().slice(0, 300)}`
+      const reason = `prog context exited with ${answer.exitCode}: ${cutText(answer.stderr.trim(), 300)}`
       return { kind: "unavailable", reason, answered: true }
     }
     try {
@@ -207,7 +208,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         const [task, read] = [parseTaskJson(answer.stdout), await claim]
         return { kind: "found", task: read === undefined ? task : { ...task, claim: read } }
       } catch (error) {
-        const received = JSON.stringify(answer.stdout.slice(0, 80))
+        const received = JSON.stringify(cutText(answer.stdout, 80))
         const reason = `prog show printed ${received}, no task: ${describeError(error)}`
         return { kind: "unavailable", reason, answered: true }
       }

@@ -1,5 +1,6 @@
 import { type Untrusted, untrusted } from "../host/quoted.ts"
 import { isRecord } from "../host/schema.ts"
+import { cutText } from "../host/text.ts"
 
 /** The claim on a task, from the embedded ledger. */
 export type TaskClaim = {
@@ -152,7 +153,7 @@ export type Ledger = LearningLedger &
  */
 
 const unexpected = (what: string, value: unknown): TypeError =>
-  new TypeError(`expected ${what}, received ${JSON.stringify(value)?.slice(0, 80) ?? "nothing"}`)
+  new TypeError(`expected ${what}, received ${cutText(JSON.stringify(value) ?? "nothing", 80)}`)
 
 const toText = (value: unknown, what: string): string => {
   if (typeof value === "string") return value

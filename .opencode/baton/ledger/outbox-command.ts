@@ -1,3 +1,4 @@
+import { cutText } from "../host/text.ts"
 /**
  * `baton outbox`. Exits with 0 when all was listed or delivered, with 1 when a record was not, with 2 for a wrong command line.
  */
@@ -6,7 +7,7 @@ import { basename, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printableLine, printJSON, runCommand } from "../host/cli.ts"
 import { acquireWithin, createFileLock } from "../host/file-lock.ts"
-import { describeError, type Log, SILENT, truncate } from "../host/log.ts"
+import { describeError, type Log, SILENT } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
@@ -87,7 +88,7 @@ const report = (file: string, state: Reported["state"], reason?: string, record?
 
 const LINE_CHARACTERS = 300
 
-const plain = (text: string): string => truncate(printableLine(text), LINE_CHARACTERS)
+const plain = (text: string): string => cutText(printableLine(text), LINE_CHARACTERS)
 
 const textOf = (entry: OutboxEntry): string => {
   switch (entry.kind) {

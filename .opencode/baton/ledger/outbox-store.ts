@@ -7,6 +7,7 @@ import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod, type Parsed, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
 import { makeState, sealOf } from "../host/state-mark.ts"
+import { cutText } from "../host/text.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 
 /**
@@ -162,7 +163,7 @@ const parseRecord = async (root: string, text: string): Promise<ParsedRecord> =>
     const record = schema.parse(stored)
     return { kind: "record", record, isSealed: isSealed(root, Object(stored)) }
   } catch (error) {
-    const what = error instanceof Error ? error.message.replaceAll(/\s+/g, " ").slice(0, 300) : String(error)
+    const what = error instanceof Error ? cutText(error.message.replaceAll(/\s+/g, " "), 300) : String(error)
     return { kind: "malformed", reason: `no outbox record of version 1: ${what}` }
   }
 }

@@ -5,6 +5,7 @@ import { createFileLock, type HeldLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
 import { readSigner } from "../host/state-mark.ts"
+import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import { createDelivery, type DeliveryDeps, type KnownLogs } from "./outbox-delivery.ts"
 import {
@@ -56,7 +57,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
     } catch (error) {
       // It is parked when the disk is back, and blocks nothing.
       if (!record || !store.isUnsaved(name)) return "refused"
-      const entry = JSON.stringify(record.entry).slice(0, 4000)
+      const entry = cutText(JSON.stringify(record.entry), 4000)
       log.error("a record is lost", { ...about, disk: describeError(error), ledger: reason, entry })
       await store.remove(name)
       return "parked"

@@ -6,6 +6,7 @@ import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { type Argv, aloneInBun, findExecutables, type ProcessOutcome, type RunProcess } from "../host/process.ts"
 import { bundleRoot as ownBundleRoot } from "../host/project.ts"
+import { cutText } from "../host/text.ts"
 import type { ForeignProgram, LedgerProgram, LedgerStatus } from "./ledger.ts"
 
 type LocatedLedger =
@@ -163,7 +164,7 @@ const isMissingLedger = (stderr: string): boolean =>
   /^Error: (?:failed to open database .*: no ledger is there|migration failed: .*no such table: items)/m.test(stderr)
 
 export const complaint = (stderr: string): string =>
-  (/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "").slice(0, 300)
+  cutText(/^Error: (.+)$/m.exec(stderr)?.[1] ?? stderr.trim().split("\n")[0] ?? "", 300)
 
 const toProgram = (located: LocatedLedger): LedgerProgram =>
   located.kind === "unavailable" ? located : { kind: located.kind, path: located.path }

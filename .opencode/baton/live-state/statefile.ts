@@ -4,6 +4,7 @@ import { createFileLock, type HeldLock } from "../host/file-lock.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
 import { stateRoot } from "../host/project.ts"
 import { replaceFile, type StateFolder } from "../host/state.ts"
+import { cutText } from "../host/text.ts"
 import { readOwnTextSync } from "../host/untrusted.ts"
 import { isObject, type LiveState, type StreamLine } from "./protocol.ts"
 
@@ -24,10 +25,7 @@ export const isCutOff = (state: unknown): boolean =>
 
 /** A safe file name: letters, digits, `.`, `_`, `-`; never hidden, never empty. */
 export const statefileName = (sessionID: string): string => {
-  const safe = sessionID
-    .replaceAll(/[^A-Za-z0-9._-]+/g, "-")
-    .replace(/^[.-]+/, "")
-    .slice(0, MAX_NAME)
+  const safe = cutText(sessionID.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, ""), MAX_NAME)
   return safe === "" ? "session" : safe
 }
 

@@ -5,6 +5,7 @@ import { describeError, type Log } from "../host/log.ts"
 import type { Argv } from "../host/process.ts"
 import { ownOrShared } from "../host/project.ts"
 import { SETTINGS_FILE } from "../host/settings.ts"
+import { cutText } from "../host/text.ts"
 import { childEnvironment } from "../host/untrusted.ts"
 import { readC2c } from "./c2c/identity.ts"
 import type { C2cSession } from "./c2c/session.ts"
@@ -53,7 +54,7 @@ export const chooseWriter = ({
   if (variable) {
     const argv = parseArgv(variable)
     if (argv) return { kind: "foreign", argv }
-    const expected = `expected a JSON array of program and arguments, received ${JSON.stringify(variable.slice(0, 80))}`
+    const expected = `expected a JSON array of program and arguments, received ${JSON.stringify(cutText(variable, 80))}`
     return { kind: "none", reason: `${WRITER_VARIABLE}: ${expected}` }
   }
   const [program, ...args] = setting ?? []
@@ -177,7 +178,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StateWriter => {
 
   const complain = (chunk: Buffer): void => {
     if (complaints++ < SHOWN_COMPLAINTS)
-      log.warn("the state writer says", { text: chunk.toString("utf8").trim().slice(0, COMPLAINT_CHARACTERS) })
+      log.warn("the state writer says", { text: cutText(chunk.toString("utf8").trim(), COMPLAINT_CHARACTERS) })
   }
 
   const start = (): void => {

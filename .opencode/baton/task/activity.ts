@@ -1,11 +1,12 @@
 import { isAbsolute, relative } from "node:path"
 import type { Todo } from "@opencode-ai/sdk"
 import type { GitState } from "../host/git.ts"
-import { truncate } from "../host/log.ts"
 import { pathsToWrite } from "../host/messages.ts"
 import { quoted } from "../host/quoted.ts"
 import { isRecord } from "../host/schema.ts"
+import { redact, redactedLine } from "../host/secrets.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 
 /** Reads and changes of one file; `byShell` is true if a shell command was seen to change it. */
 type FileTrace = { path: string; reads: number; changes: number; byShell: boolean }
@@ -51,7 +52,7 @@ const touch = (activity: Activity, path: string, change: (trace: FileTrace) => F
 }
 
 const withCommand = (activity: Activity, command: string, exitCode: number | null): Activity => {
-  const shown = command.trim().replace(/\s+/g, " ").slice(0, MAX_COMMAND_CHARACTERS)
+  const shown = redactedLine(command, MAX_COMMAND_CHARACTERS)
   const others = activity.failures.filter((failure) => failure.command !== shown)
   if (exitCode === 0) return { ...activity, failures: others }
   return { ...activity, failures: [...others, { command: shown, exitCode }].slice(-MAX_FAILURES) }
@@ -136,9 +137,16 @@ const isOpen = ({ status }: Pick<Todo, "status">): boolean => status !== "comple
 const listed = (items: readonly string[], total: number): string =>
   total > items.length ? `${items.join(", ")}, and ${total - items.length} more` : items.join(", ")
 
+/** No path of a system's is longer. */
+const PATH_CHARACTERS = 4_096
+
+/** A path as a model or the ledger gets it: in one line, without secrets. */
+export const pathWithoutSecrets = (path: string): string =>
+  quoted(redact(cutText(path, PATH_CHARACTERS)), PATH_CHARACTERS)
+
 const changedFile = (file: FileTrace): string =>
-  `${quoted(file.path)} ×${file.changes}${file.byShell ? " (by shell)" : ""}`
-const readFile = (file: FileTrace): string => `${quoted(file.path)} ×${file.reads}`
+  `${pathWithoutSecrets(file.path)} ×${file.changes}${file.byShell ? " (by shell)" : ""}`
+const readFile = (file: FileTrace): string => `${pathWithoutSecrets(file.path)} ×${file.reads}`
 
 const fileLine = (label: string, files: readonly FileTrace[], show: (file: FileTrace) => string): string[] => {
   if (files.length === 0) return []
@@ -193,7 +201,7 @@ export const renderTodos = (todos: Facts["todos"], fits: (text: string) => boole
     ...open.filter(({ status }) => status !== "in_progress"),
   ]
     .slice(0, MAX_TODOS)
-    .map(({ status, content }) => `  - [${status}] ${truncate(content.replace(/\s+/g, " "), TODO_CHARACTERS)}`)
+    .map(({ status, content }) => `  - [${quoted(status)}] ${redactedLine(content, TODO_CHARACTERS)}`)
   const render = (count: number): string => {
     const left = open.length - count
     const more = left === 0 ? [] : [`  - and ${left} more, for which there is no room`]

@@ -1,6 +1,7 @@
 import type { Part } from "@opencode-ai/sdk"
 import { collectUserText, splitLines } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
+import { cutText } from "../host/text.ts"
 
 /** `opencode run "a b"` sends an argument that has a blank as `"a b"`; `$(cat file)` may add a byte order mark. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
@@ -295,10 +296,10 @@ const MAX_COMPARED_CHARACTERS = 100
 
 /** The most similar names, the nearest first. @param count how many at most */
 export const nearestNames = (name: string, known: readonly string[], count = 3): string[] => {
-  const wanted = name.toLowerCase().slice(0, MAX_COMPARED_CHARACTERS)
+  const wanted = cutText(name.toLowerCase(), MAX_COMPARED_CHARACTERS)
   const lastSegment = wanted.slice(wanted.lastIndexOf("/") + 1)
   const score = (candidate: string): number => {
-    const lower = candidate.toLowerCase().slice(0, MAX_COMPARED_CHARACTERS)
+    const lower = cutText(candidate.toLowerCase(), MAX_COMPARED_CHARACTERS)
     // `review` means `skill/review`, however many letters they differ in.
     if (lower.slice(lower.lastIndexOf("/") + 1) === lastSegment) return 0
     return distance(wanted, lower)

@@ -1,7 +1,8 @@
 import { createLruMap } from "../host/async.ts"
-import { describeError, truncate } from "../host/log.ts"
+import { describeError } from "../host/log.ts"
 import type { ShownMessages } from "../host/shown-messages.ts"
 import type { JsonStore } from "../host/state.ts"
+import { cutText } from "../host/text.ts"
 import { DEFAULT_ROLE, type NaturalTask, type ParsedTask, parseNaturalTask, parseTask } from "./parse.ts"
 import {
   emptyRecord,
@@ -218,7 +219,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     if (session.record !== before || remembered.get(sessionID) !== session) return session.binding
     if (found.kind === "task" && found.origin === "parent") {
       const order = before?.order ?? session.order ?? (await firstText(sessionID))
-      await bind(sessionID, found.task, { origin: "parent" }, truncate(order, ORDER_CHARACTERS))
+      await bind(sessionID, found.task, { origin: "parent" }, cutText(order, ORDER_CHARACTERS))
     } else if (found.kind === "task") await bindFromHistory(sessionID, found)
     else if (found.kind === "nothing" && found.isCertain) {
       // The task of the parent has ended.
@@ -328,7 +329,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     userMessage: async (message) => {
       const { sessionID, messageID, text } = message
       const session = entryOf(sessionID)
-      if (typeof knownParent(sessionID) === "string") session.order ??= truncate(text, ORDER_CHARACTERS)
+      if (typeof knownParent(sessionID) === "string") session.order ??= cutText(text, ORDER_CHARACTERS)
       await followUndo(sessionID, { isFinal: true })
       if (session.record?.steps.some((step) => step.messageID === undefined))
         await keep(sessionID, (record) => withMessageID(record, messageID))

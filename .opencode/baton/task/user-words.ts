@@ -1,6 +1,6 @@
-import { truncate } from "../host/log.ts"
 import { DRAFT_START, splitLines } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
+import { cutText } from "../host/text.ts"
 import { extractBrief, fenced, namesOnlyATask } from "./parse.ts"
 
 export const userWordsSchema = (z: Zod) =>
@@ -65,7 +65,7 @@ const typedText = ({ text, command }: TypedMessage): string => {
 /** @returns undefined for a message without words of the user's, or with nothing but the name of a task */
 export const toUserWords = (message: TypedMessage): UserWords | undefined => {
   const { sessionID, messageID, createdAt } = message
-  const text = truncate(typedText(message), MESSAGE_CHARACTERS)
+  const text = cutText(typedText(message), MESSAGE_CHARACTERS)
   if (text === "" || splitLines(text).every(namesOnlyATask)) return undefined
   return { sessionID, messageID, at: new Date(createdAt).toISOString(), text } as UserWords
 }
@@ -120,7 +120,7 @@ const renderAll = (heading: string, shown: readonly string[], first: string | un
 const renderCut = (heading: string, newest: UserWords, leftOut: number, fits: (text: string) => boolean): string => {
   const { length } = newest.text
   const withLength = (kept: number): string => {
-    const text = `${truncate(newest.text, kept)}\n[cut to ${kept} of ${length} characters]`
+    const text = `${cutText(newest.text, kept)}\n[cut to ${kept} of ${length} characters]`
     return renderAll(heading, [renderOne({ ...newest, text })], undefined, leftOut)
   }
   let [low, high] = [0, length]

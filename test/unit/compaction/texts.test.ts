@@ -32,6 +32,10 @@ describe("the task block", () => {
     expect(block).toContain("[brief cut to 6000 of 7000 characters]")
   })
 
+  test(promised("words.A5a", "a brief of emoji is not cut through one"), () => {
+    expect(blockOf({ ...KNOWN, brief: `x${"🚀".repeat(4_000)}` }).isWellFormed()).toBe(true)
+  })
+
   test(promised("compaction.C3", "a specification or protocol that the brief holds is not said twice"), () => {
     const block = blockOf({ ...KNOWN, brief: "CRLF counts. orient → land" })
     expect(count(block, "CRLF counts.")).toBe(1)

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { z } from "zod"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../../../.opencode/baton/host/guard.ts"
-import { createLog, describeError, truncate } from "../../../.opencode/baton/host/log.ts"
+import { createLog, describeError } from "../../../.opencode/baton/host/log.ts"
 import { promised } from "../../requirements.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -125,10 +125,4 @@ test.each([
   await new Promise((resolve) => setImmediate(resolve))
   process.off("unhandledRejection", note)
   expect(unhandled).toEqual([])
-})
-
-test(promised("handoff.E2", "a text is cut between characters and never inside one"), () => {
-  expect(truncate("ab😀cd", 3)).toBe("ab")
-  expect(truncate("ab😀cd", 4)).toBe("ab😀")
-  expect(truncate("short", 10)).toBe("short")
 })

@@ -31,6 +31,7 @@ const EXAMPLES: Record<string, string> = {
   "google-api-key": `AIza${MIXED.slice(0, 35)}`,
   "google-oauth-secret": `GOCSPX-${MIXED.slice(0, 28)}`,
   "grafana-token": `glsa_${MIXED.slice(0, 40)}`,
+  "groq-key": `gsk_${MIXED.slice(0, 52)}`,
   "hashicorp-vault-token": `hvs.${MIXED.slice(0, 30)}`,
   "heroku-key": `HRKU-${MIXED.slice(0, 40)}`,
   "hugging-face-token": `hf_${MIXED.slice(0, 34)}`,
@@ -55,6 +56,7 @@ const EXAMPLES: Record<string, string> = {
   "stripe-key": `sk_${"live"}_${MIXED.slice(0, 24)}`,
   "telegram-token": `123456789:AA${MIXED.slice(0, 33)}`,
   "twilio-key": `SK${HEX.slice(0, 32)}`,
+  "xai-key": `xai-${MIXED.slice(0, 80)}`,
   "url-with-password": "postgres://admin:hunter2@db.internal/app",
 }
 
@@ -74,6 +76,13 @@ describe("secrets", () => {
     "Use API_KEY=abc-123-def instead.",
     `always send token: "9f8e7d6c"`,
     `No, use ${MIXED.slice(5, 45)} for the header.`,
+    "Always call it with --password hunter22.",
+    "Run login --password 'correct horse battery' first.",
+    "No, use curl -u admin:swordfish for that.",
+    "Call the mirror with -u admin:hunter22 instead.",
+    "DB_PASS: swordfish is what staging takes",
+    'Send {"password": "correct horse battery"} instead.',
+    "sshpass -p swordfish ssh deploy@host is how we deploy",
   ])(promised("learning.B2", "%s holds one"), (text) => expect(findSecret(text)).toBeDefined())
 
   test.each([
@@ -85,7 +94,17 @@ describe("secrets", () => {
     "Use process.env.API_TOKEN instead.",
     "the api key is not needed here, use the session",
     "No, use https://docs.example.com/api/v2/users?limit=10 instead.",
+    "Use --password only together with --user.",
+    "Start it with docker run -u 1000:1000, never as root.",
+    "Push new branches with git push -u origin main.",
+    "Number first_pass: two in the report.",
+    'Validate {"password": "string"} in the form.',
   ])(promised("learning.B2", "%s holds none"), (text) => expect(findSecret(text)).toBeUndefined())
+
+  test(promised("learning.B2", "a secret is sought in the beginning of a text alone, however long it is"), () => {
+    expect(findSecret(`${"a ".repeat(1_000)}${EXAMPLES["aws-access-key"]}`)).toBe("aws-access-key")
+    expect(findSecret(`${"a ".repeat(50_000)}${EXAMPLES["aws-access-key"]}`)).toBeUndefined()
+  })
 })
 
 const LONG = "aB3".repeat(12)
@@ -121,6 +140,25 @@ describe("redacting", () => {
     ["login --password hunter22 --user me", `login --password ${REDACTED} --user me`],
     ["https://hooks.slack.com/services/T000/B000/abcdef", `https://hooks.slack.com/services/${REDACTED}`],
     ["GITHUB_TOKEN: abcdefgh", `GITHUB_TOKEN: ${REDACTED}`],
+    ["login --password 'correct horse' --user me", `login --password '${REDACTED}' --user me`],
+    ["curl -s -u admin:swordfish https://x.example/a", `curl -s -u admin:${REDACTED} https://x.example/a`],
+    ['curl --user "admin:sword fish" https://x.example', `curl --user "admin:${REDACTED}" https://x.example`],
+    ["mirror -u admin:hunter22 now", `mirror -u admin:${REDACTED} now`],
+    ["sshpass -p swordfish ssh root@host", `sshpass -p ${REDACTED} ssh root@host`],
+    ["sshpass -v -p 'sword fish' ssh root@host", `sshpass -v -p ${REDACTED} ssh root@host`],
+    ["mysql -h db -u root -pswordfish app", `mysql -h db -u root -p${REDACTED} app`],
+    ["mysqldump -p'sword fish' app > a.sql", `mysqldump -p${REDACTED} app > a.sql`],
+    ["DB_PASS: swordfish", `DB_PASS: ${REDACTED}`],
+    ["SMTP_PWD=swordfish ./send", `SMTP_PWD=${REDACTED} ./send`],
+    ["https://a.example/c?sv=1&sig=aB3%2BdE6gH9jK2mN5%3D&se=2", `https://a.example/c?sv=1&sig=${REDACTED}&se=2`],
+    [
+      `https://api.telegram.org/bot123456789:AA${MIXED.slice(0, 33)}/getMe`,
+      `https://api.telegram.org/bot${REDACTED}/getMe`,
+    ],
+    ['curl -H "Cookie: session=s3ss; theme=dark" x', `curl -H "Cookie: ${REDACTED}" x`],
+    ["curl --cookie session=abcd x", `curl --cookie ${REDACTED} x`],
+    [`https://${HEX.slice(0, 32)}@o1.ingest.sentry.io/2`, `https://${REDACTED}@o1.ingest.sentry.io/2`],
+    [`https://${HEX.slice(0, 32)}:${HEX.slice(0, 32)}@sentry.io/2`, `https://${REDACTED}:${REDACTED}@sentry.io/2`],
   ])(promised("pass-over.E3", "%j becomes %j"), (text, expected) => expect(redact(text)).toBe(expected))
 
   test.each([
@@ -131,6 +169,28 @@ describe("redacting", () => {
     "commit 3f2a9c01d4e5b6a7988776655443322110ffeedd",
     "secretary: Alice",
     "use --token only with --verbose",
+    "ls -u a:b",
+    "docker run -u 1000:1000 -v a:/b node:20",
+    "docker run --user node:node node:20",
+    'docker run -u "$(id -u):$(id -g)" node:20',
+    "git push -u origin main:v2",
+    "git diff -u main:src/a1.ts dev:src/a1.ts",
+    'curl -u "$NAME:$PASSWORD" https://x.example',
+    "sshpass -p",
+    'sshpass -p "$PW" ssh root@host',
+    "mysql -u root -p",
+    "mysql -u root -p app",
+    "docker run --name mysql -p3306:3306 -p 33060:33060 mysql:8",
+    "mysql -e 'select 1' && mkdir -pv out",
+    "tar -xpf a.tar -p",
+    "mkdir -p a/b",
+    "PASS: test/a.test.ts, compass: north-east",
+    "first_pass = compute(values)",
+    "OLD_PWD=/work/project1",
+    "the parameter sig= is missing",
+    "Cookie: the banner hides the button",
+    "sk-learn-extra, gsk_short and xai-models",
+    "https://example.com/bot123:AAx",
   ])(promised("pass-over.E3", "leaves %j as it is"), (text) => expect(redact(text)).toBe(text))
 
   test(promised("pass-over.E3", "changes nothing the second time, and ends on a megabyte of anything"), () => {
@@ -140,16 +200,60 @@ describe("redacting", () => {
       const once = redact(pieces.join(""))
       expect(redact(once)).toBe(once)
     })
-    for (const text of [
-      "a",
-      "-----BEGIN A PRIVATE KEY-----",
-      "eyJ",
-      "-eyJaaaaaaaa",
-      "x://",
-      "password",
-      "sk-",
-      "bearer ",
-    ])
-      expect(redact(text.repeat(1_000_000 / text.length)).length).toBeGreaterThan(0)
   })
+})
+
+describe("the time that seeking takes", () => {
+  const parts = [
+    "a-",
+    "a_",
+    "aB3-",
+    "-----BEGIN A PRIVATE KEY-----",
+    "eyJ",
+    "-eyJaaaaaaaa",
+    "x://",
+    "password",
+    "password=",
+  ]
+  const more = [
+    "sk-",
+    "bearer ",
+    "password=${",
+    "-u ",
+    "curl ",
+    "curl -u a",
+    "mysql -p",
+    "Cookie: a=",
+    "a_PASS",
+    '"secret": "',
+    "--",
+  ]
+
+  /** Processor time, which a busy machine does not stretch; the least of some tries, since the first ones compile. */
+  const shortest = (act: () => unknown): number =>
+    Math.min(
+      ...Array.from({ length: 3 }, () => {
+        const before = process.cpuUsage()
+        act()
+        const { user, system } = process.cpuUsage(before)
+        return (user + system) / 1_000
+      }),
+    )
+  /** Below it, a time is mostly chance. */
+  const NOISE_MS = 60
+
+  test.each([...parts, ...more])(
+    promised(["learning.B2", "pass-over.E3"], "grows with the length of a text of %j"),
+    (part) => {
+      const textOf = (length: number): string => part.repeat(length / part.length)
+      for (const seek of [redact, (text: string) => findSecret(text, text.length)]) {
+        const [small, large] = [8_000, 80_000].map((length) => {
+          const text = textOf(length)
+          return shortest(() => seek(text))
+        })
+        // Ten times as much where it is linear, a hundred times where it is not.
+        expect(large).toBeLessThan(Math.max((small ?? 0) * 40, NOISE_MS))
+      }
+    },
+  )
 })

@@ -4,7 +4,7 @@ import * as activities from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 
-const { afterSnapshot, afterToolUse, EMPTY_ACTIVITY, MAX_FAILURES, MAX_FILES } = activities
+const { afterSnapshot, afterToolUse, EMPTY_ACTIVITY, MAX_FAILURES, MAX_FILES, renderFacts } = activities
 const ROOT = "/project"
 const bash = (command: string, exit: unknown) => ({ tool: "bash", args: { command }, metadata: { exit } })
 const touched = (tool: string, filePath: string) => ({ tool, args: { filePath }, metadata: {} })
@@ -39,6 +39,23 @@ test(promised("compaction.C5", "a command that fails is kept with its exit code 
   expect(twice.failures).toEqual([{ command: "bun test", exitCode: 2 }])
   expect(activityAfter(bash("bun test", 1), bash("bun  test", 0)).failures).toEqual([])
   expect(activityAfter(bash("sleep 99", null)).failures).toEqual([{ command: "sleep 99", exitCode: null }])
+})
+
+test(promised("words.A5b", "secrets are in no failing command, todo or file name, and in no half of one"), () => {
+  const key = `AKIA${"A2B3C4D5E6F7G2H3"}`
+  const header = 'curl -H "Authorization: Bearer sk-live-0123456789abcdef"'
+  const { failures } = activityAfter(bash(`${header} \\\n  "https://x.example/?api_key=${key}"`, 22))
+  const shown = 'curl -H "Authorization: Bearer [redacted]" \\ "https://x.example/?api_key=[redacted]"'
+  expect(failures).toEqual([{ command: shown, exitCode: 22 }])
+  // The cut after 300 characters would halve it.
+  expect(activityAfter(bash(`${"x".repeat(285)} ${key}`, 1)).failures[0]?.command).toMatch(/x \[redacted\]$/)
+  // The same command is the same one, when it succeeds, too.
+  expect(activityAfter(bash(header, 1), bash(header, 0)).failures).toEqual([])
+  const activity = activityAfter(touched("read", `/project/${key}.txt`), touched("edit", `/project/b/${key}`))
+  const facts = renderFacts({ compactions: 0, activity, todos: [{ content: `Rotate ${key}  now`, status: "pending" }] })
+  expect(facts).toContain("- Files read (1, newest first): [redacted].txt ×1")
+  expect(facts).toContain("- Files changed (1, newest first): b/[redacted] ×1")
+  expect(facts).toContain("[pending] Rotate [redacted] now")
 })
 
 test(promised("compaction.C5", "what a snapshot saw change and no tool did counts as changed by shell"), () => {

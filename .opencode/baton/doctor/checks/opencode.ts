@@ -3,6 +3,7 @@ import { realpath } from "node:fs/promises"
 import { basename, dirname, join, relative, sep } from "node:path"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { bundleRoot } from "../../host/project.ts"
+import { cutText } from "../../host/text.ts"
 import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.ts"
 import { broken, type Check, type Context, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
 import { findBatonPlugins, findEntry, globalFolder, otherFolders, type Serving } from "../serving.ts"
@@ -86,7 +87,7 @@ export const openCodeCheck: Check = {
       case "exited": {
         const version = outcome.stdout.trim().split("\n").at(-1) ?? ""
         if (outcome.exitCode === 0 && version !== "") return [checkVersion(version, path)]
-        const said = (outcome.stderr || outcome.stdout).trim().slice(0, 200)
+        const said = cutText((outcome.stderr || outcome.stdout).trim(), 200)
         return [broken(`${path} --version ended with exit code ${outcome.exitCode}: ${said}`, fix)]
       }
     }
@@ -153,7 +154,7 @@ export const checkImport = (file: string, line: string): Observation => {
   try {
     imported = JSON.parse(line) as Imported
   } catch {
-    const said = line === "" ? "nothing" : `'${line.slice(0, 200)}'`
+    const said = line === "" ? "nothing" : `'${cutText(line, 200)}'`
     return broken(`${file}: the process that imported it ended early and said ${said}`, "Install Baton again.")
   }
   if (imported.error !== undefined) {

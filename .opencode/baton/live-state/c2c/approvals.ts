@@ -2,6 +2,7 @@ import type { Log } from "../../host/log.ts"
 import type { PermissionAnswer, Requests } from "../../host/requests.ts"
 import { field, type RawEvent, text } from "../../host/schema.ts"
 import type { Result } from "../../host/sessions.ts"
+import { cutText } from "../../host/text.ts"
 import type { C2cMessage } from "./inbox.ts"
 
 type ApprovalsDeps = {
@@ -45,7 +46,7 @@ const describePermission = (properties: unknown): string => {
   const type = text(field(properties, "permission")) ?? text(field(properties, "type")) ?? "unknown"
   const patterns = list(field(properties, "patterns") ?? field(properties, "pattern")).join(" ")
   const action = text(field(properties, "metadata", "command")) ?? (patterns || text(field(properties, "title"))) ?? ""
-  return action === "" ? type : `${type}: \`${action.slice(0, ACTION_CHARACTERS)}\``
+  return action === "" ? type : `${type}: \`${cutText(action, ACTION_CHARACTERS)}\``
 }
 
 const describeQuestions = (properties: unknown): string[] =>

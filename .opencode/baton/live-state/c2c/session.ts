@@ -3,6 +3,7 @@ import type { Services } from "../../core/services.ts"
 import { describeError, type Log } from "../../host/log.ts"
 import { createRequests } from "../../host/requests.ts"
 import type { RawEvent } from "../../host/schema.ts"
+import { cutText } from "../../host/text.ts"
 import type { Observed } from "../events.ts"
 import type { Publisher } from "../publisher.ts"
 import { createApprovals } from "./approvals.ts"
@@ -53,7 +54,7 @@ export const openC2cSession = ({
       lastFailure = ""
       return ran.stdout
     }
-    const reason = ran.kind === "exited" ? `exit ${ran.exitCode}: ${ran.stderr.trim().slice(0, 200)}` : ran.kind
+    const reason = ran.kind === "exited" ? `exit ${ran.exitCode}: ${cutText(ran.stderr.trim(), 200)}` : ran.kind
     if (reason !== lastFailure) log.warn("c2c failed", { command: args[0], reason })
     lastFailure = reason
     return undefined

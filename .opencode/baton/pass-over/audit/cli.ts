@@ -1,3 +1,4 @@
+import { cutText } from "../../host/text.ts"
 /** `baton passes`. Exits with 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
 
 import { parseArgs } from "node:util"
@@ -95,7 +96,7 @@ const outcome = ({ state, status, is_late }: AuditedPass): string =>
 /** Renders a pass in one line: time, id, agents, outcome, duration, reason, error. */
 const renderPass = (pass: AuditedPass): string => {
   const { started_at, pass_over_id, originating_agent, subagent, artifacts_count, attempts, task_id, error } = pass
-  const reason = pass.reason.length > REASON_CHARACTERS ? `${pass.reason.slice(0, REASON_CHARACTERS)}…` : pass.reason
+  const reason = pass.reason.length > REASON_CHARACTERS ? `${cutText(pass.reason, REASON_CHARACTERS)}…` : pass.reason
   return [
     localMinute(started_at),
     pass_over_id,

@@ -1,9 +1,10 @@
 import { closeSync, fstatSync, mkdirSync, readSync, writeFileSync } from "node:fs"
 import { rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { describeError, errorCode, type Log, truncate } from "../../host/log.ts"
-import { redact } from "../../host/secrets.ts"
+import { describeError, errorCode, type Log } from "../../host/log.ts"
+import { redactedLine } from "../../host/secrets.ts"
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../host/state-mark.ts"
+import { cutText } from "../../host/text.ts"
 import { listFolder, openOwnToAppend } from "../../host/untrusted.ts"
 import type { PassOverRequest } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
@@ -12,13 +13,11 @@ import type { PassEvent, PassRecord, PassStateName } from "../store/record.ts"
 type EventName = PassEvent["type"] | "sent" | "refused" | "attempt_failed" | "announced" | "released"
 
 const REASON_CHARACTERS = 500
-/** Patterns of secrets may take the square of a text's length. */
-const SEARCHED_CHARACTERS = 4_000
 
 /** Cuts a text to one line, without secrets. */
 const shorten = (text: string): string => {
-  const line = redact(text.slice(0, SEARCHED_CHARACTERS)).replaceAll(/\s+/g, " ").trim()
-  return line.length > REASON_CHARACTERS ? `${truncate(line, REASON_CHARACTERS)}…` : line
+  const line = redactedLine(text, REASON_CHARACTERS + 1)
+  return line.length > REASON_CHARACTERS ? `${cutText(line, REASON_CHARACTERS)}…` : line
 }
 
 const shortError = (error: PassOverError | null | undefined): { code: string; message: string } | null =>

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
-import { truncate } from "../../host/log.ts"
 import { collectText, collectUserText } from "../../host/messages.ts"
 import { readProjectFile } from "../../host/project-file.ts"
 import { quoted } from "../../host/quoted.ts"
 import type { AgentAndModel, MessagePage, Result, Sessions, StoredMessage } from "../../host/sessions.ts"
+import { cutText } from "../../host/text.ts"
 import type { Ledger } from "../../ledger/ledger.ts"
 import type { SessionTask } from "../../task/registry.ts"
 import { renderUserWords } from "../../task/user-words.ts"
@@ -75,7 +75,7 @@ export const collectContext = async (
     files,
     messages: count === 0 ? [] : messagesOf(page, messageID).slice(-count),
     todos: todos.kind === "ok" ? todos.value.map(({ content, status }) => ({ content, status })) : [],
-    task: binding ? { id: binding.taskID, role: binding.role, block: truncate(block, BLOCK_CHARACTERS) } : null,
+    task: binding ? { id: binding.taskID, role: binding.role, block: cutText(block, BLOCK_CHARACTERS) } : null,
   }
   return {
     fitToBudget: (maxTokens: number): WorkContext => buildWorkContext({ ...work, maxTokens }),
@@ -102,7 +102,7 @@ type ContextParts = Pick<WorkContext, "objective" | "background" | "expected" | 
   readonly maxTokens: number
 }
 
-const cut = (text: string, limit: number): string => (text.length > limit ? `${truncate(text, limit)}…` : text)
+const cut = (text: string, limit: number): string => (text.length > limit ? `${cutText(text, limit)}…` : text)
 
 const readMessage = ({ info, parts }: StoredMessage): Message[] => {
   const text = (info.role === "user" ? collectUserText : collectText)(parts).trim()

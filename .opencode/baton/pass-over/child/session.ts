@@ -3,6 +3,7 @@ import type { ChildSessions, Prompt } from "../../host/child-sessions.ts"
 import type { Log } from "../../host/log.ts"
 import type { PermissionRule } from "../../host/permissions.ts"
 import type { Result, StoredMessage } from "../../host/sessions.ts"
+import { cutText } from "../../host/text.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { abortTree } from "../policy/chain.ts"
 import type { Policy } from "../policy/policy.ts"
@@ -80,7 +81,7 @@ const crashed = (message: string, cause: string): ChildEnd => ({
 
 const describeModelError = (error: { name: string; data: Record<string, unknown> }): string => {
   const { message } = error.data
-  return `${error.name}${typeof message === "string" ? `: ${message}` : ""}`.slice(0, 500)
+  return cutText(`${error.name}${typeof message === "string" ? `: ${message}` : ""}`, 500)
 }
 
 /** Repeats the abort until the turn has ended: OpenCode drops an abort that comes while a prompt is being stored. */

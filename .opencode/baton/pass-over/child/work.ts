@@ -1,8 +1,9 @@
 import type { StartTimer } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
-import { describeError, type Log, truncate } from "../../host/log.ts"
+import { describeError, type Log } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
 import type { Sessions, StoredMessage } from "../../host/sessions.ts"
+import { cutText } from "../../host/text.ts"
 import { artifactsOf, type FileModification } from "../contract.ts"
 import { reasonForName } from "../result/approval.ts"
 import {
@@ -41,7 +42,7 @@ type PassWorkDeps = {
 const TITLE_CHARACTERS = 60
 
 const titleOf = ({ prepared }: ActivePass): string => {
-  const objective = truncate(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
+  const objective = cutText(prepared.request.work_context.objective.replaceAll(/\s+/g, " "), TITLE_CHARACTERS)
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 

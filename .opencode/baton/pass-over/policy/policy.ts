@@ -2,6 +2,7 @@ import { lstat } from "node:fs/promises"
 import type { core, infer as Infer } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
 import { loadZod, type Zod } from "../../host/schema.ts"
+import { cutText } from "../../host/text.ts"
 import { readProjectConfig } from "../../host/untrusted.ts"
 import type { Immutable } from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
@@ -146,7 +147,7 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
     value,
   )
 
-const shown = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 80)
+const shown = (value: unknown): string => cutText(JSON.stringify(value) ?? "nothing", 80)
 
 const describeIssue = (text: string, value: unknown, issue: core.$ZodIssue): { line: number; cause: string } => {
   // An unknown key is reported as an issue of its parent object; the line shown is the key's own.

@@ -1,6 +1,7 @@
 import type { ChildSessions } from "../../host/child-sessions.ts"
-import { type Log, truncate } from "../../host/log.ts"
+import type { Log } from "../../host/log.ts"
 import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
+import { cutText } from "../../host/text.ts"
 import type { Notices } from "../../host/tui.ts"
 import type { Outbox } from "../../ledger/outbox-store.ts"
 import type { PassRecord } from "../store/record.ts"
@@ -24,7 +25,7 @@ export const renderVerdict = (output: PassRecord["output"]): string => {
   ].join(", ")
 }
 
-const line = (text: string): string => truncate(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
+const line = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
 
 type ResultRecorderDeps = {
   readonly outbox: Pick<Outbox, "add">

@@ -1,4 +1,4 @@
-import { truncate } from "../../host/log.ts"
+import { cutText } from "../../host/text.ts"
 import { type ArtifactOf, artifactsOf, type FileModification, type WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
 import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
@@ -97,7 +97,7 @@ export const renderResult = (
       : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
     ...(error === null ? [] : ["", renderError(error)]),
-    ...(summary.text === "" ? [] : ["", truncate(summary.text, max.summaryCharacters)]),
+    ...(summary.text === "" ? [] : ["", cutText(summary.text, max.summaryCharacters)]),
     ...listed("Findings", artifactsOf(output, "finding").map(renderFinding), max.items),
     ...listed(
       "Decisions",
@@ -121,7 +121,7 @@ export const renderResult = (
 export const renderPassLine = ({ request, state, output, child_session_id }: PassRecord): string => {
   const pending = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files pending` : ""
   const result = isOpen(state) ? state.state : `${state.state}${output ? ` (${output.status})` : ""}${pending}`
-  const objective = truncate(request.work_context.objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)
+  const objective = cutText(request.work_context.objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)
   return [request.pass_over_id, request.subagent_id, result, child_session_id ?? "no session", objective].join("  ")
 }
 

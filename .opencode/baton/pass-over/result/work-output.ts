@@ -1,9 +1,9 @@
 import type { ToolPart } from "@opencode-ai/sdk"
 import type { core } from "zod"
-import { truncate } from "../../host/log.ts"
 import { WRITING_TOOLS } from "../../host/messages.ts"
 import { field, type Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
+import { cutText } from "../../host/text.ts"
 import { type ActivePass, hasReturned } from "../child/active-passes.ts"
 import { readToolResult } from "../child/context.ts"
 import type { ChildEnd } from "../child/session.ts"
@@ -43,7 +43,7 @@ const collectToolResults = (messages: readonly StoredMessage[]): ToolResult[] =>
         (result): ToolResult => ({
           type: "tool_result",
           ...result,
-          output: truncate(result.output, OUTPUT_CHARACTERS),
+          output: cutText(result.output, OUTPUT_CHARACTERS),
           exit_code: exitCodeOf(part),
           is_cut: result.output.length > OUTPUT_CHARACTERS,
         }),
@@ -75,7 +75,7 @@ const lastWords = (messages: readonly StoredMessage[]): string => {
         .join("\n")
         .trim(),
     )
-  return truncate(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
+  return cutText(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
 }
 
 /** Number of invalid returns that are refused with an explanation; the next one ends the pass. */

@@ -11,6 +11,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 
 import { homedir, tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { createProcessRunner, findExecutables } from "../../host/process.ts"
+import { cutText } from "../../host/text.ts"
 import { removeAll } from "./create.ts"
 import { isInside } from "./paths.ts"
 import { type Refusal, refusals } from "./repository.ts"
@@ -123,5 +124,5 @@ export const createBoundary = async (
   if (trial.kind === "exited" && trial.exitCode === 0) return boundary
   await boundary.remove()
   const said = trial.kind === "exited" ? trial.stderr.trim() : trial.kind === "timed-out" ? "no answer" : trial.cause
-  return refusals.noBoundary(`${basename(shell)} could not be started in it: ${said.slice(0, 300)}`)
+  return refusals.noBoundary(`${basename(shell)} could not be started in it: ${cutText(said, 300)}`)
 }

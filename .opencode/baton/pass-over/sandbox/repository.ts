@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { findGitFolder, readGitText } from "../../host/git.ts"
 import { isNotFound } from "../../host/log.ts"
 import type { RunProcess } from "../../host/process.ts"
+import { cutText } from "../../host/text.ts"
 import { readOwnText, runGit } from "../../host/untrusted.ts"
 
 /** `code` is for programs; `reason` and `fix` are sentences for a model or the user. */
@@ -129,7 +130,7 @@ export const createGit =
     }
     if (outcome.kind === "timed-out") throw new Error(`git ${name} did not end within ${GIT_DEADLINE_MS} ms`)
     if (outcome.exitCode === 0) return outcome.stdout
-    throw new Error(`git ${name}: ${outcome.stderr.trim().slice(0, COMPLAINT_CHARACTERS)}`)
+    throw new Error(`git ${name}: ${cutText(outcome.stderr.trim(), COMPLAINT_CHARACTERS)}`)
   }
 
 /** With the lock that a killed git left. */
