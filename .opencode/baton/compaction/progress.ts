@@ -72,10 +72,7 @@ const lastAnswerIn = (messages: readonly StoredMessage[]): string => {
       info.role === "assistant" && info.summary !== true && parts.some(({ type }) => type === "text"),
   )
   const text = (answer?.parts ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
-  const end = text
-    .trim()
-    .slice(-LAST_ANSWER_CHARACTERS)
-    .replace(/^[\uDC00-\uDFFF]/, "")
+  const end = cutTextStart(text.trim(), LAST_ANSWER_CHARACTERS)
   return redact(end.length < text.trim().length ? `…${end}` : end)
 }
 
