@@ -6,7 +6,7 @@ export const handoffRecord = (
   to: readonly string[] = [],
   change: Partial<HandoffRecord> = {},
 ): HandoffRecord => ({
-  version: 1,
+  version: 2,
   id: from,
   createdAt: "2026-01-01T10:20:00.000Z",
   from,
@@ -14,6 +14,7 @@ export const handoffRecord = (
   draft: "",
   files: [],
   leftOut: [],
+  said: { words: [], leftOut: 0 },
   arrivals: to.map((sessionID) => ({ sessionID, at: "2026-01-01T10:21:00.000Z" })),
   ...change,
 })

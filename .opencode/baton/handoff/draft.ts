@@ -1,9 +1,9 @@
-import { splitLines } from "../host/messages.ts"
+import { DRAFT_START } from "../host/messages.ts"
 import { redactedLine } from "../host/secrets.ts"
 import { cutText } from "../host/text.ts"
-import { type Facts, pathWithoutSecrets, renderFacts } from "../task/activity.ts"
+import { type Facts, pathWithoutSecrets, renderFacts, renderTodos } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
-import { DRAFT_START } from "./hooks.ts"
+import { DRAFT_FACTS, NO_WORDS, renderUserWords, type TaskWords } from "../task/user-words.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
 type LedgerTask = {
@@ -15,31 +15,23 @@ type LedgerTask = {
 export type HandoffFacts = Facts & {
   /** The task as the ledger has it. */
   readonly task?: LedgerTask | undefined
-  /** Verbatim. */
-  readonly firstRequest?: string | undefined
-  /** The user's messages after the first, verbatim, oldest first. */
-  readonly laterRequests?: readonly string[]
+  /** What the user said in the session, and in those it was handed over from. */
+  readonly said?: TaskWords | undefined
   /** Changed and not committed, relative to the worktree. */
   readonly dirtyFiles?: readonly string[] | undefined
 }
 
 const DEFINITION_OF_DONE_CHARACTERS = 2_000
 const SPECIFICATION_CHARACTERS = 6_000
-const FIRST_REQUEST_CHARACTERS = 4_000
-export const LATER_REQUESTS_CHARACTERS = 4_000
+const WORDS_CHARACTERS = 8_000
 const GOAL_CHARACTERS = 2_000
 const SHOWN_DIRTY_FILES = 40
 
-const quote = (text: string): string =>
-  splitLines(text)
-    .map((line) => `> ${line}`.trimEnd())
-    .join("\n")
-
 /** @param source where the rest is */
-const cut = (text: string, characters: number, source: string, show = (part: string) => part): string => {
+const cut = (text: string, characters: number, source: string): string => {
   const shown = cutText(text.trim(), characters)
   const rest = text.trim().length - shown.length
-  return `${show(shown)}${rest > 0 ? `\n(${rest} characters more; ${source} has them)` : ""}`
+  return `${shown}${rest > 0 ? `\n(${rest} characters more; ${source} has them)` : ""}`
 }
 
 const section = (heading: string, text: string): string[] => (text.trim() === "" ? [] : [`## ${heading}\n${text}`])
@@ -52,31 +44,11 @@ const renderTask = ({ taskID, definitionOfDone = "", specification }: LedgerTask
   ]
 }
 
-const renderFirstRequest = (text: string): string[] =>
-  section(
-    "The user's first request, verbatim",
-    text.trim() === "" ? "" : cut(text, FIRST_REQUEST_CHARACTERS, "read_session", quote),
+const renderWords = (said: TaskWords): string[] => {
+  const fits = (text: string): boolean => text.length <= WORDS_CHARACTERS
+  return [renderUserWords(said, { heading: "## The user's own words, newest first", fits })].filter(
+    (text) => text !== "",
   )
-
-/** The newest of these texts that have room, and the newest in any case. */
-export const newestWithin = (texts: readonly string[], characters: number): readonly string[] => {
-  const kept: string[] = []
-  let left = characters
-  for (const text of texts.toReversed()) {
-    if (text.length > left && kept.length > 0) break
-    kept.unshift(text)
-    left -= text.length
-  }
-  return kept
-}
-
-const renderLaterRequests = (all: readonly string[]): string[] => {
-  const texts = all.map((text) => text.trim()).filter((text) => text !== "")
-  const shown = newestWithin(texts, LATER_REQUESTS_CHARACTERS)
-  const older = texts.length - shown.length
-  const notice = older > 0 ? [`(${older} older ones left out; read_session has them)`] : []
-  const quoted = shown.map((text) => cut(text, LATER_REQUESTS_CHARACTERS, "read_session", quote))
-  return section("The user's later messages, verbatim, oldest first", [...notice, ...quoted].join("\n\n"))
 }
 
 const renderDirtyFiles = (files: readonly string[]): string => {
@@ -85,17 +57,15 @@ const renderDirtyFiles = (files: readonly string[]): string => {
   return `- Not committed (${files.length}): ${files.slice(0, SHOWN_DIRTY_FILES).map(pathWithoutSecrets).join(", ")}${more}`
 }
 
-/**
- * Renders what a model tends to invent or forget. Every line of the user's words begins with `> `, so that none is taken for a
- * `Task:` line.
- */
+/** Renders what a model tends to invent or forget. */
 export const renderHandoffFacts = (given: HandoffFacts): string => {
-  const { task, firstRequest = "", laterRequests = [], dirtyFiles, ...facts } = given
+  const { task, said = NO_WORDS, dirtyFiles, ...facts } = given
   return [
     ...(task ? renderTask(task) : []),
-    ...renderFirstRequest(firstRequest),
-    ...renderLaterRequests(laterRequests),
-    [renderFacts(facts), ...(dirtyFiles ? [renderDirtyFiles(dirtyFiles)] : [])].join("\n"),
+    ...renderWords(said),
+    [renderFacts(facts), ...(dirtyFiles ? [renderDirtyFiles(dirtyFiles)] : []), renderTodos(facts.todos)]
+      .filter((text) => text !== "")
+      .join("\n"),
   ].join("\n\n")
 }
 
@@ -166,7 +136,7 @@ export const renderDraft = ({ sessionID, files, goal, prompt, task, facts }: Dra
     task ? `${task.heading}\n\nTask: ${task.taskID}`.trim() : "",
     renderGoal(goal),
     closeFence(quoteTaskLines(prompt.trim())),
-    facts === "" ? "" : `What the session before shows (gathered by program):\n\n${fenced(facts)}`,
+    facts === "" ? "" : `${DRAFT_FACTS}\n\n${fenced(facts)}`,
   ]
     .filter((part) => part !== "")
     .join("\n\n")

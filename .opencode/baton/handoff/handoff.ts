@@ -14,10 +14,11 @@ import { createTui, detectUi } from "../host/tui.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import { type Role, unquoteArgument } from "../task/parse.ts"
 import type { SessionTask } from "../task/registry.ts"
+import { NO_WORDS, type TaskWords } from "../task/user-words.ts"
 import { createDelivery, type Delivered, type Delivery } from "./delivery.ts"
-import { type HandoffFacts, LATER_REQUESTS_CHARACTERS, newestWithin, renderDraft, renderHandoffFacts } from "./draft.ts"
+import { type HandoffFacts, renderDraft, renderHandoffFacts } from "./draft.ts"
 import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
-import { collectRequests, type EarlierRequests, readHistory } from "./history.ts"
+import { joinWords, readHistory } from "./history.ts"
 import { createInjection } from "./injection.ts"
 import { readUncommitted } from "./own-files.ts"
 import { createReadSession } from "./read-session.ts"
@@ -163,7 +164,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
     })
     const at = now()
     const record: HandoffRecord = {
-      version: 1,
+      version: 2,
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,
@@ -172,8 +173,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       files: loaded.references.map(({ path }) => path),
       leftOut: loaded.leftOut,
       taskID: binding?.taskID,
-      firstRequest: facts.firstRequest,
-      laterRequests: newestWithin(facts.laterRequests ?? [], LATER_REQUESTS_CHARACTERS),
+      said: facts.said ?? NO_WORDS,
       arrivals: [],
     }
     const isKept = await records.write(record)
@@ -258,20 +258,19 @@ export const createHandoffFeature = (
     return { taskID, specification, definitionOfDone: definitionOfDone?.untrusted }
   }
 
-  /** Of the handoff that began this session. */
-  const earlierRequests = async (sessionID: string): Promise<EarlierRequests | undefined> => {
+  /** What the user said up to the handoff that began this session. */
+  const saidBefore = async (sessionID: string): Promise<TaskWords> => {
     const record = (await records.list()).findLast(
       ({ arrivals, started }) => started === sessionID || arrivals.some((arrival) => arrival.sessionID === sessionID),
     )
-    if (record?.laterRequests === undefined) return undefined
-    const { draft, firstRequest: first, laterRequests: later } = record
-    return { draft, requests: { first, later } }
+    return record?.said ?? NO_WORDS
   }
 
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
-    const [history, earlier, task, todos, git, dirtyFiles] = await Promise.all([
+    const [history, before, binding, task, todos, git, dirtyFiles] = await Promise.all([
       readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
-      earlierRequests(sessionID),
+      saidBefore(sessionID),
+      tasks.find(sessionID),
       readTask(sessionID),
       sessions.todos(sessionID),
       readGitState(root),
@@ -279,14 +278,12 @@ export const createHandoffFeature = (
     ])
     if (todos.kind === "failed") log.warn("todos unknown", { sessionID, reason: todos.reason })
     if (!git) log.debug("git state unknown", { sessionID })
-    const { incomplete, activity, compactions, userTexts } = history
+    const { incomplete, activity, compactions, words } = history
     if (incomplete !== undefined)
       log.warn("the session's history was not read to its beginning", { sessionID, reason: incomplete })
-    const isComplete = incomplete === undefined
-    const requests = collectRequests(userTexts, { isComplete, isCommand: isOwnCommand(prompts), earlier })
-    const { first: firstRequest, later: laterRequests } = requests
+    const said = joinWords(words, [before, binding?.said ?? NO_WORDS], isOwnCommand(prompts))
     const known = todos.kind === "ok" ? todos.value : []
-    return { compactions, activity, todos: known, task, firstRequest, laterRequests, git, dirtyFiles }
+    return { compactions, activity, todos: known, task, said, git, dirtyFiles }
   }
 
   const userInterface = detectUi({ argv: process.argv, isMainThread })

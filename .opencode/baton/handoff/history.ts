@@ -1,13 +1,13 @@
-import { collectUserText, isSummary, splitLines } from "../host/messages.ts"
+import { isSummary } from "../host/messages.ts"
 import { messagePages, type Sessions } from "../host/sessions.ts"
 import { type Activity, activityOf, type Step, stepsOf } from "../task/activity.ts"
-import { extractBrief, parseRole } from "../task/parse.ts"
-import { findMarker, renderMarker } from "./draft.ts"
+import { wordsOf } from "../task/task-search.ts"
+import { NO_WORDS, type TaskWords, type UserWords, withWords } from "../task/user-words.ts"
 
 /** Facts about a whole session, read from the newest page back. */
 type SessionHistory = {
-  /** The user's messages, verbatim, oldest first; without synthetic parts. */
-  readonly userTexts: readonly string[]
+  /** What the user said and did not undo, oldest first. */
+  readonly words: readonly UserWords[]
   readonly activity: Activity
   readonly compactions: number
   /** The reason why some messages were not read; undefined when all were. */
@@ -23,7 +23,7 @@ export const readHistory = async (
   { root, isOver }: { root: string; isOver: () => boolean },
 ): Promise<SessionHistory> => {
   const pages: Step[][] = []
-  const texts: string[][] = []
+  const words: UserWords[][] = []
   let compactions = 0
   let incomplete: string | undefined = "it took too long"
   for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
@@ -33,64 +33,32 @@ export const readHistory = async (
     }
     const { messages, isOldest } = answer.value
     compactions += messages.filter(isSummary).length
-    const users = messages.filter((message) => message.info.role === "user")
-    texts.unshift(users.map(({ parts }) => collectUserText(parts)).filter((text) => text.trim() !== ""))
+    words.unshift(wordsOf(messages))
     pages.unshift(messages.flatMap(stepsOf))
     if (isOldest) incomplete = undefined
   }
-  return { userTexts: texts.flat(), activity: activityOf(pages.flat(), root), compactions, incomplete }
-}
-
-/** The user's own words of a session, and of those it was handed over from. */
-type Requests = {
-  /** Undefined if the session was not read to its beginning. */
-  readonly first?: string | undefined
-  /** Oldest first. */
-  readonly later: readonly string[]
-}
-
-/** The draft that began a session, and the requests it was made with. */
-export type EarlierRequests = { readonly draft: string; readonly requests: Requests }
-
-/** The text without a role prompt or its heading: the draft has the role. */
-const withoutRolePrompt = (text: string): string => {
-  const lines = splitLines(extractBrief(text))
-  const start = lines.findIndex((line) => line.trim() !== "" && parseRole(line) === undefined)
-  return start < 0 ? "" : lines.slice(start).join("\n").trim()
-}
-
-/** The words around a draft: what stands before its first line, and, if it was not edited, what stands behind it. */
-const wordsAround = (text: string, draft: string, from: string): string => {
-  const at = text.indexOf(draft.trim())
-  if (at < 0) return text.slice(0, Math.max(0, text.indexOf(renderMarker(from)))).trim()
-  return [text.slice(0, at), text.slice(at + draft.trim().length)]
-    .map((part) => part.trim())
-    .join("\n")
-    .trim()
+  return { words: words.flat(), activity: activityOf(pages.flat(), root), compactions, incomplete }
 }
 
 /**
- * @param texts the user's messages, oldest first
- * @param options `isComplete`: the first text is the session's first message; `isCommand`: the text is that of our command, and
- *   not the user's; `earlier`: of a session that began with a draft
+ * Joins what the user said in this session with what was kept: of earlier sessions of the chain, and of this one since it has its
+ * task, where commands are told from their templates.
+ *
+ * @param read of the session's messages @param isCommand whether a text is that of our command, and not the user's
  */
-export const collectRequests = (
-  texts: readonly string[],
-  options: {
-    isComplete: boolean
-    isCommand: (text: string) => boolean
-    earlier?: EarlierRequests | undefined
-  },
-): Requests => {
-  const { isComplete, isCommand, earlier } = options
-  const typed = texts.filter((text) => text.trim() !== "" && !isCommand(text))
-  const marker = isComplete ? findMarker(typed[0] ?? "") : undefined
-  if (earlier && (marker || !isComplete)) {
-    const around = marker ? [wordsAround(typed[0] ?? "", earlier.draft, marker.from)] : []
-    const own = [...around, ...typed.slice(marker ? 1 : 0).map(withoutRolePrompt)].filter((text) => text !== "")
-    return { ...earlier.requests, later: [...earlier.requests.later, ...own] }
-  }
-  const words = typed.map(withoutRolePrompt).filter((text) => text !== "")
-  const [first, ...later] = words
-  return isComplete && first !== undefined ? { first, later } : { later: words }
+export const joinWords = (
+  read: readonly UserWords[],
+  kept: readonly TaskWords[],
+  isCommand: (text: string) => boolean,
+): TaskWords => {
+  const sessionID = read[0]?.sessionID
+  const since = kept
+    .flatMap(({ words }) => words.filter((one) => one.sessionID === sessionID))
+    .map(({ at }) => at)
+    .sort()[0]
+  const own = read.filter(({ at, text }) => (since === undefined || at < since) && !isCommand(text))
+  return kept.reduce(
+    (all, { words, leftOut }) => ({ ...withWords(all, words), leftOut: all.leftOut + leftOut }),
+    withWords(NO_WORDS, own),
+  )
 }

@@ -5,6 +5,7 @@ import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
+import { DRAFT_START } from "../host/messages.ts"
 import { stateRoot } from "../host/project.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
@@ -55,8 +56,6 @@ export type UserTurns = ReturnType<typeof createUserTurns>
 const MESSAGE_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
-/** The start of every draft. Here, so that the feature is loaded only for a message that contains it. */
-export const DRAFT_START = "Continuing work from session "
 
 /** The handoff's hooks. They load the feature when they first need it. */
 export const createHandoffHooks = (core: Core): Hooks => {

@@ -3,6 +3,7 @@ import { collectUserText } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
+import { userWordsSchema } from "../task/user-words.ts"
 import { findMarker } from "./draft.ts"
 import { HANDOFFS_FOLDER } from "./hooks.ts"
 
@@ -10,7 +11,7 @@ const PREFIX = "handoff-"
 
 const handoffRecordSchema = (z: Zod) =>
   z.object({
-    version: z.literal(1),
+    version: z.literal(2),
     id: z.string(),
     /** ISO 8601, UTC. */
     createdAt: z.string(),
@@ -22,9 +23,8 @@ const handoffRecordSchema = (z: Zod) =>
     files: z.array(z.string()).readonly(),
     leftOut: z.array(z.object({ path: z.string(), reason: z.string() })).readonly(),
     taskID: z.string().optional(),
-    /** The user's own words up to this handoff, for the next one of the chain. */
-    firstRequest: z.string().optional(),
-    laterRequests: z.array(z.string()).readonly().optional(),
+    /** The user's words up to this handoff, for the next one of the chain. */
+    said: z.object({ words: z.array(userWordsSchema(z)).readonly(), leftOut: z.number() }),
     /** The new session that was started with the draft, without the user sending it. */
     started: z.string().optional(),
     /** Sessions in which the draft arrived; the first of them continues the work. */

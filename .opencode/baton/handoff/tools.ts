@@ -1,7 +1,7 @@
 import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import { createLruMap } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
-import { collectUserText, disableTools, noteTextOf } from "../host/messages.ts"
+import { collectUserText, disableTools, noteTextOf, OWN_COMMAND_TEXT } from "../host/messages.ts"
 import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
@@ -76,14 +76,11 @@ $ARGUMENTS
 Now call the tool handoff_session with \`prompt\` and \`files\`, at once. Then tell the user what it said and end your turn.
 `
 
-/** Of the template, and of an answer to /task. */
-const OWN_TITLE = /^(?:(?:# )?Hand this work over to a new session\b|\/task\n)/
-
 /** Tells whether a user's message is our command's template, filled in; after an edit it is told by the newest text. */
 export const isOwnCommand = (prompts: Pick<PromptFiles, "read">): ((text: string) => boolean) => {
   const file = prompts.read("handoff-command")
   const head = file.kind === "text" ? (file.text.split("$ARGUMENTS")[0] ?? "").trim() : ""
-  return (text) => OWN_TITLE.test(text.trim()) || (head !== "" && text.trim().startsWith(head))
+  return (text) => OWN_COMMAND_TEXT.test(text.trim()) || (head !== "" && text.trim().startsWith(head))
 }
 
 const COMMAND_NAME = "handoff"

@@ -42,6 +42,9 @@ export const sharesText = (some: readonly TextPartLike[], others: readonly TextP
   return textsOf(others).some((text) => texts.includes(text))
 }
 
+/** Of `/handoff`'s template, and of an answer to `/task`; both are the program's. */
+export const OWN_COMMAND_TEXT = /^(?:(?:# )?Hand this work over to a new session\b|\/task\n)/
+
 /** The start of every draft of `/handoff`. */
 export const DRAFT_START = "Continuing work from session "
 

@@ -49,7 +49,8 @@ const toTyped = ({ info, parts }: StoredMessage): TypedMessage => ({
   text: collectUserText(parts),
 })
 
-const wordsOf = (messages: readonly StoredMessage[]): UserWords[] =>
+/** What a person typed in these messages of a root session. */
+export const wordsOf = (messages: readonly StoredMessage[]): UserWords[] =>
   messages.filter(({ info }) => info.role === "user").flatMap((message) => toUserWords(toTyped(message)) ?? [])
 
 /** Asks OpenCode and the ledger what tells the task of a session. */

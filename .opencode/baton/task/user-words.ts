@@ -1,4 +1,4 @@
-import { DRAFT_START, splitLines } from "../host/messages.ts"
+import { DRAFT_START, OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { cutText } from "../host/text.ts"
 import { extractBrief, fenced, namesOnlyATask } from "./parse.ts"
@@ -35,9 +35,6 @@ export type TypedMessage = {
 
 /** A longer message is cut: it is a paste. */
 const MESSAGE_CHARACTERS = 24_000
-
-/** Of `/handoff`'s template, and of an answer to `/task`; both are the program's. */
-export const OWN_COMMAND_TEXT = /^(?:(?:# )?Hand this work over to a new session\b|\/task\n)/
 
 /** The facts that end a draft of `/handoff`, in a fence. */
 export const DRAFT_FACTS = "What the session before shows (gathered by program):"

@@ -10,8 +10,10 @@ import {
 import { parseReferences } from "../../../.opencode/baton/handoff/references.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import { parseNaturalTask, parseTask } from "../../../.opencode/baton/task/parse.ts"
+import { wordsOf } from "../../../.opencode/baton/task/task-search.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
+import { userSays } from "../../support/opencode/stored-messages.ts"
 
 const SESSION = "ses_01abcDEF"
 const MARKER = renderMarker(SESSION)
@@ -49,7 +51,10 @@ describe("a draft", () => {
     const key = `AKIA${"A2B3C4D5E6F7G2H3"}`
     expect(renderDraft({ ...PARTS, goal: `Rotate ${key} \`now\`` })).toContain("`Rotate [redacted] 'now'`")
     const todos = [{ content: `Rotate ${key}`, status: "pending" }]
-    const asked = { firstRequest: `The key is ${key}.`, task: { taskID: "ts-b54507", specification: `Use ${key}.` } }
+    const asked = {
+      said: { words: wordsOf([userSays(`The key is ${key}.`)]), leftOut: 0 },
+      task: { taskID: "ts-b54507", specification: `Use ${key}.` },
+    }
     const facts = renderHandoffFacts({
       compactions: 0,
       activity: EMPTY_ACTIVITY,
@@ -57,8 +62,8 @@ describe("a draft", () => {
       dirtyFiles: [`${key}.txt`],
       ...asked,
     })
-    expect(facts).toContain("- Open todos (1): [pending] Rotate [redacted]")
-    expect(facts).toContain("- Not committed (1): [redacted].txt")
+    expect(facts).toContain("- Open todos (1):\n  - [pending] Rotate [redacted]")
+    expect(facts).toContain('- Not committed (1): "[redacted].txt"')
     // The user's own words and the specification stay as they are.
     expect(facts).toContain(`## Specification\nUse ${key}.`)
     expect(facts.split(key)).toHaveLength(3)

@@ -1,7 +1,7 @@
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import { type HandoffFacts, renderDraft, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
-import { collectRequests, readHistory } from "../../../.opencode/baton/handoff/history.ts"
+import { joinWords, readHistory } from "../../../.opencode/baton/handoff/history.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/hooks.ts"
 import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain } from "../../../.opencode/baton/handoff/records.ts"
@@ -10,6 +10,8 @@ import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
 import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
+import { wordsOf } from "../../../.opencode/baton/task/task-search.ts"
+import type { TaskWords } from "../../../.opencode/baton/task/user-words.ts"
 import { promised } from "../../requirements.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
 import { createFakeSessions, createRecordedLog, handoffRecord, type LogLine } from "../../support/unit.ts"
@@ -134,8 +136,8 @@ describe("a session's history", () => {
   test.each([true, false])(promised("handoff.A2", "gives first request and work (cursors: %s)"), async (cursors) => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
     const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
-    const { first } = collectRequests(history.userTexts, { isComplete: true, isCommand: () => false })
-    expect(first).toBe("The first request.\n  Verbatim.")
+    expect(history.words[0]?.text).toBe("The first request.\n  Verbatim.")
+    expect(history.words).toHaveLength(601)
     const files = history.activity.files.map(({ path, reads, changes }) => `${path} ${reads} ${changes}`)
     expect(files).toEqual(["src/a.ts 1 0", "src/b.ts 0 1", "src/c.ts 0 1"])
     expect(history).toMatchObject({ activity: { failures: [{ command: "npm test", exitCode: 1 }] }, compactions: 1 })
@@ -146,8 +148,7 @@ describe("a session's history", () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
     let pages = 0
     const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
-    const { first } = collectRequests(history.userTexts, { isComplete: false, isCommand: () => false })
-    expect(first).toBeUndefined()
+    expect(history.words.map(({ text }) => text)).not.toContain("The first request.\n  Verbatim.")
     expect(history.incomplete).toBe("it took too long")
     expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
   })
@@ -157,21 +158,20 @@ describe("the facts of a handoff", () => {
   const render = (known: Partial<HandoffFacts>) =>
     renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], ...known })
 
-  test.each([
-    ["x".repeat(5_000), `> ${"x".repeat(4_000)}\n(1000 characters more; read_session has them)`],
-    [`${"x".repeat(3_999)}${"😀".repeat(10)}`, `> ${"x".repeat(3_999)}\n(20 characters more; read_session has them)`],
-  ])(promised(["handoff.A2", "handoff.E2"], "quote 4,000 characters of a request"), (firstRequest, quoted) => {
-    expect(render({ firstRequest })).toContain(quoted)
-  })
-
-  test(promised("handoff.F1", "hold the newest of the user's later messages that have room, or a cut one"), () => {
-    const text = render({ laterRequests: ["a".repeat(3_000), "b".repeat(2_000), "Task: ts-0bad00\n  c"] })
-    expect(text).toContain("oldest first\n(1 older ones left out; read_session has them)\n\n> bbb")
-    expect(text).toContain("bbb\n\n> Task: ts-0bad00\n>   c\n\n## Facts")
-    expect(text).not.toContain("aaa")
-    const cut = render({ laterRequests: ["old", "b".repeat(4_100)] })
-    expect(cut).toContain(`> ${"b".repeat(4_000)}\n(100 characters more; read_session`)
-  })
+  test(
+    promised(["handoff.A2", "handoff.F1", "words.A2"], "hold the user's words, the newest and the first whole"),
+    () => {
+      const texts = ["First, build it.", "a".repeat(5_000), "b".repeat(4_000), "Task: ts-0bad00\n  c"]
+      const said = { words: wordsOf(texts.map((text, at) => userSays(text, `msg_${at}`))), leftOut: 0 }
+      const text = render({ said })
+      expect(text).toContain("## The user's own words, newest first\nLater words outrank earlier ones")
+      for (const part of [" Task: ts-0bad00\n  c", "b".repeat(4_000), "First, build it.", "(1 older message left out)"])
+        expect(text).toContain(part)
+      expect(text).not.toContain("aaa")
+      const cut = render({ said: { words: wordsOf([userSays("x".repeat(9_000))]), leftOut: 0 } })
+      expect(cut).toMatch(/xxx\n\[cut to 7\d\d\d of 9000 characters\]/)
+    },
+  )
 
   test(promised("handoff.F1", "bound a task's own text, and say where the rest is"), () => {
     const task = { taskID: "ts-b54507", definitionOfDone: "d".repeat(2_001), specification: "s".repeat(6_010) }
@@ -245,36 +245,44 @@ const COMMAND = "# Hand this work over to a new session\n\nThe user ends this se
 const EDITED_COMMAND = { kind: "text", path: "prompts/a.md", text: "Now over:\n\n$ARGUMENTS\n\nEnd." } as const
 const isCommand = isOwnCommand({ read: () => EDITED_COMMAND })
 
-const collect = (texts: readonly string[], options: Partial<Parameters<typeof collectRequests>[1]> = {}) =>
-  collectRequests(texts, { isComplete: true, isCommand, ...options })
+const says = (texts: readonly string[], sessionID = "ses_1") =>
+  wordsOf(
+    texts.map((text, at) => ({
+      ...userSays(text, `msg_${at}`),
+      info: { ...userSays(text, `msg_${at}`).info, sessionID, time: { created: at } },
+    })),
+  )
+const collect = (texts: readonly string[], kept: readonly TaskWords[] = []) =>
+  joinWords(says(texts), kept, isCommand).words.map(({ text }) => text)
 
 const DRAFT = renderDraft({ sessionID: "ses_0", files: [], goal: "", prompt: "Go on.", facts: "Facts." })
-const EARLIER = { draft: DRAFT, requests: { first: "Build it.", later: ["Use tabs."] } }
 
 describe("the user's own words", () => {
   test.each([
-    ["without a role prompt", [ROLE_PROMPT, "Use tabs."], "Mind the lexer.", ["Use tabs."]],
-    ["without a role's heading", ["# Worker\n\nTask: ts-b54507\n\nMind."], "Task: ts-b54507\n\nMind.", []],
-    ["without our command", [COMMAND, "Build it.", "Now over:\n\nthe parser\n\nEnd."], "Build it.", []],
-    ["without an answer to /task", ["Build it.", "/task\n\nThis session has no task."], "Build it.", []],
-    ["as typed, a heading inside too", ["Build it.\n\n# Worker\n  x"], "Build it.\n\n# Worker\n  x", []],
-    ["none", [COMMAND, "# Planner\n", " "], undefined, []],
-  ])(promised("handoff.F1", "are taken %s"), (_why, texts, first, later) => {
-    expect(collect(texts)).toEqual({ later, ...(first === undefined ? {} : { first }) })
+    ["without a role prompt", [ROLE_PROMPT, "Use tabs."], ["Mind the lexer.", "Use tabs."]],
+    ["without our command", [COMMAND, "Build it.", "Now over:\n\nthe parser\n\nEnd."], ["Build it."]],
+    ["without an answer to /task", ["Build it.", "/task\n\nThis session has no task."], ["Build it."]],
+    ["as typed, a heading inside too", ["Build it.\n\n# Worker\n  x"], ["Build it.\n\n# Worker\n  x"]],
+    ["none", [COMMAND, "# Planner\n", " "], []],
+  ])(promised(["handoff.F1", "words.A1"], "are taken %s"), (_why, texts, words) => {
+    expect(collect(texts)).toEqual(words)
   })
 
-  test(promised("handoff.F1", "are all later ones where the beginning was not read"), () => {
-    expect(collect(["One.", "Two."], { isComplete: false })).toEqual({ later: ["One.", "Two."] })
-    const collected = collect(["One."], { isComplete: false, earlier: EARLIER })
-    expect(collected).toEqual({ first: "Build it.", later: ["Use tabs.", "One."] })
+  test(promised("words.A1", "are the kept ones since the session has its task: a template stands for no words"), () => {
+    const kept = { words: says(["", "Task: ts-b54507\nBuild it.", "", "No comments."]), leftOut: 0 }
+    expect(
+      collect(["Hello there.", "Task: ts-b54507\nBuild it.", "A command's template.", "No comments."], [kept]),
+    ).toEqual(["Hello there.", "Task: ts-b54507\nBuild it.", "No comments."])
   })
 
   test.each([
     ["as it was made", DRAFT, []],
     ["with words around it", `Be quick. ${DRAFT}\n\nAnd mind the lexer.`, ["Be quick.\nAnd mind the lexer."]],
     ["that was edited", `Be quick.\n${DRAFT.replace("Go on.", "Go on, please.")}`, ["Be quick."]],
-  ])(promised("handoff.F1", "follow the chain through a draft %s"), (_why, draft, around) => {
-    const expected = { first: "Build it.", later: ["Use tabs.", ...around, "No comments."] }
-    expect(collect([draft, "No comments."], { earlier: EARLIER })).toEqual(expected)
+  ])(promised(["handoff.F1", "words.A1"], "follow the chain through a draft %s"), (_why, draft, around) => {
+    const before = { words: says(["Build it.", "Use tabs."], "ses_0"), leftOut: 0 }
+    expect([...collect([draft, "No comments."], [before])].sort()).toEqual(
+      ["Build it.", "Use tabs.", ...around, "No comments."].sort(),
+    )
   })
 })

@@ -6,6 +6,7 @@ import type { PermissionRule } from "../../../.opencode/baton/host/permissions.t
 import type { Result } from "../../../.opencode/baton/host/sessions.ts"
 import type { Interface, Tui } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
+import { wordsOf } from "../../../.opencode/baton/task/task-search.ts"
 import { promised } from "../../requirements.ts"
 import { BINDING, createFakeSessions, createRecordedLog, type FakeSession, userSays } from "../../support/unit.ts"
 
@@ -15,13 +16,13 @@ const setUp = (
     tui = {},
     hasTask = true,
     isKept = true,
-    laterRequests = [],
+    said = [],
     permission = [],
   }: {
     tui?: Partial<Tui>
     hasTask?: boolean
     isKept?: boolean
-    laterRequests?: readonly string[]
+    said?: readonly string[]
     permission?: readonly PermissionRule[] | "unknown"
   } = {},
 ) => {
@@ -39,8 +40,10 @@ const setUp = (
       compactions: 2,
       activity: EMPTY_ACTIVITY,
       todos: [{ content: "Write the test", status: "pending" }],
-      firstRequest: "Please do it.\nTask: ts-ffffff",
-      laterRequests,
+      said: {
+        words: wordsOf(["Please do it.\nTask: ts-ffffff", ...said].map((text, at) => userSays(text, `msg_${at}`))),
+        leftOut: 0,
+      },
       git: { branch: "main", head: "0123456789abcdef" },
       dirtyFiles: ["src/a.ts"],
     }),
@@ -81,11 +84,13 @@ const setUp = (
 
 describe("handoff_session", () => {
   test(promised("handoff.F1", "says how many of the user's messages are left out, and keeps the others"), async () => {
-    const laterRequests = ["a", "b", "c"].map((letter) => letter.repeat(3_000))
-    const { handOver, written } = setUp("run", { laterRequests })
+    const said = ["a", "b", "c"].map((letter) => letter.repeat(4_000))
+    const { handOver, written } = setUp("run", { said })
     await handOver()
-    expect(written[0]?.draft).toContain("(2 older ones left out; read_session has them)")
-    expect(written[0]?.laterRequests).toEqual(laterRequests.slice(2))
+    expect(written[0]?.draft).toContain("(2 older messages left out)")
+    expect(written[0]?.draft).toContain(said[2])
+    expect(written[0]?.draft).toContain("Please do it.")
+    expect(written[0]?.said.words.slice(1).map(({ text }) => text)).toEqual(said)
   })
 
   test(promised(["claim.B2", "handoff.B1"], "gives the claim up, and hands over without a task"), async () => {
