@@ -372,7 +372,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     othersOn: async (taskID, sessionID) => {
       const keys = (await store.keys()).filter((key) => key !== sessionID)
       const records = await Promise.all(keys.map((key) => remembered.get(key)?.record ?? store.read(key)))
-      return keys.filter((_, at) => taskOf(records[at])?.taskID === taskID)
+      const others = records.map((record) => taskOf(record))
+      return keys.filter((_, at) => others[at]?.taskID === taskID && !others[at].isOff)
     },
     owner: async (binding) => {
       let owner: SessionTask | undefined = binding
