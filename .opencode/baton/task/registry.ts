@@ -25,7 +25,7 @@ export type { SessionTask } from "./session-task.ts"
 /** An order of an agent is kept up to this length. */
 const ORDER_CHARACTERS = 24_000
 
-/** What an undo took away, or a redo brought back. */
+/** The steps that an undo took away, or a redo brought back. */
 export type Undone = { readonly undone: readonly TaskStep[]; readonly redone: readonly TaskStep[] }
 
 /** Keeps the task of each session, and what the user said on it. No call throws. */
