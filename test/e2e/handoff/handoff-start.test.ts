@@ -57,9 +57,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("And no comments.", third)
     await sendCommand(task, third, "")
     const last = await draftIn(task, handedOverTo(task))
-    const later =
-      "## The user's later messages, verbatim, oldest first\n> Use tabs,\n> never spaces. Task: is no line here."
-    expectInOrder(last, [MARKER, PROMPT, later, "> And no comments.", "## Facts"])
+    const words = [
+      "## The user's own words, newest first",
+      "And no comments.",
+      "Use tabs,\nnever spaces. Task: is no line here.",
+    ]
+    expectInOrder(last, [MARKER, PROMPT, ...words, "## Facts"])
     expect(occurrences(last, MARKER)).toBe(1)
     expect(last).not.toContain(TEMPLATE)
   })
