@@ -145,6 +145,8 @@ export const REQUIREMENTS = {
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
   "learning.E3": "A page, a README section and doctor checks know the feature.",
 
+  "passes.A1":
+    "A pass's agent may do what its own definition allows and its originator may do: never more, and never less.",
   "pass-over.A1":
     "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
   "pass-over.A2":

@@ -137,6 +137,8 @@ const READING: Rules = {
   grep: "allow",
   list: "allow",
   lsp: "allow",
+  task_show: "allow",
+  task_log: "allow",
   external_directory: "deny",
   [RETURN_TOOL]: "allow",
 }

@@ -1,12 +1,12 @@
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
-import { disableTools, pathsToWrite } from "../host/messages.ts"
+import { disableTools, enableTool, pathsToWrite } from "../host/messages.ts"
 import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { RETURN_TOOL } from "./agents.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./child/active-passes.ts"
-import { isToolAllowed, type Limits, refusedTools } from "./child/permissions.ts"
+import { isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { escapesSandbox, type SandboxCall, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
@@ -136,6 +136,10 @@ export const hiddenTools = ({ worksOnPass, hasPasses, limits }: SessionRole): st
   ...(hasPasses ? [] : [APPLY_TOOL, REJECT_TOOL, STATUS_TOOL]),
 ]
 
+/** The tools in place of `prog`, for a pass on a task whose agent has no shell; other sessions below a task do without. */
+const taskToolsOf = ({ limits, prepared }: ActivePass): readonly string[] =>
+  prepared.request.work_context.task && limits.can_run_tools && !limits.can_modify_files ? TASK_TOOLS : []
+
 type SessionHooksDeps = {
   readonly activePasses: ActivePasses
   /** Resolves when the files of a pass are ready for its tools. */
@@ -209,7 +213,11 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         hasPasses: store.idsOfSession(sessionID).length > 0,
         limits: activePasses.covering(sessionID)?.limits,
       })
-      return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
+      const shown = own ? taskToolsOf(own) : []
+      return () => {
+        disableTools(messages, hidden)
+        for (const tool of shown) enableTool(messages, tool)
+      }
     },
 
     /** Leads a shell that a pass's child starts into its boundary. */

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
@@ -11,11 +12,15 @@ import {
   type ModelRequest,
   type SharedTask,
   snapshotTree,
+  TASK,
   testsOnce,
 } from "../../support/index.ts"
 import { lastToolAnswer, passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { goThrough, openPassOverProject, openSharedPasses, sources } from "../../support/opencode/pass-over-project.ts"
 import { runWell, turnsOf } from "../sessions.ts"
+
+/** OpenCode's searches need it. */
+const HAS_RIPGREP = spawnSync("rg", ["--version"]).status === 0
 
 const DONE = { text: "Done." }
 const passID = (text: string): string => /\bpass_\d{17}_[0-9a-z]+/.exec(text)?.[0] ?? ""
@@ -71,6 +76,49 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     const root = task.model.received("turn")[0]
     expect(root?.tools).toContain("pass_over")
     expect(root?.tools).not.toContain("pass_over_return")
+  })
+
+  test.each([
+    ["with stock permissions", {}],
+    ['with "allow"', { permission: { "*": "allow" } }],
+    ["for the agent plan", { default_agent: "plan" }],
+  ])(promised("passes.A1", "audit and scout read and search %s"), async (_what, config) => {
+    const look = [
+      { tool: "read", input: { filePath: "src/a.ts" } },
+      { tool: "glob", input: { pattern: "src/*.ts" } },
+      { tool: "grep", input: { pattern: "export const b", path: "src" } },
+      { tool: "task_show", input: {} },
+      { tool: "read", input: { filePath: ".env" } },
+      returns(),
+      DONE,
+    ]
+    const task = await openSharedPasses(binary, {
+      root: [
+        passOver({ subagent: "audit", objective: "AUDIT-IT", messages: 0 }),
+        passOver({ subagent: "scout", objective: "SCOUT-IT", messages: 0 }),
+        DONE,
+      ],
+      agents: { "AUDIT-IT": look, "SCOUT-IT": look },
+      config,
+    })
+    task.project.write("src/found.ts", "export const b = 1\n")
+    task.project.write(".env", "TOKEN=hidden\n")
+    await task.say(`Task: ${task.taskID}\n\n${START}`)
+    for (const agent of ["AUDIT-IT", "SCOUT-IT"]) {
+      const asked = task.model
+        .received("turn")
+        .filter(({ conversation }) => conversation.includes(agent) && conversation.startsWith("[user] The agent"))
+      for (const tool of ["read", "glob", "grep", "task_show", "task_log"]) expect(asked[0]?.tools).toContain(tool)
+      for (const tool of ["edit", "write", "bash", "task", "webfetch"]) expect(asked[0]?.tools).not.toContain(tool)
+      const seen = asked.at(-1)?.conversation ?? ""
+      for (const part of [
+        "export const a = 1",
+        ...(HAS_RIPGREP ? ["src/a.ts\n", "Line 1: export const b = 1"] : []),
+        `${task.taskID}: ${TASK.title} (`,
+      ])
+        expect(seen).toContain(part)
+      expect(seen).not.toContain("TOKEN=hidden")
+    }
   })
 
   once(promised(["pass-over.B1", "pass-over.B2", "pass-over.A3"], "changes are held back"), async () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { evaluate, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
+import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { childRules, isReader, isToolAllowed } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
@@ -63,6 +63,43 @@ describe("the rights of a child", () => {
           expect(strictnessBy(all, `${SANDBOX.relative}/${value}`)).toBeGreaterThanOrEqual(least)
       },
     )
+  })
+
+  const globs = fc.constantFrom(
+    "*",
+    "docs/*",
+    "*.md",
+    "d*/*b.md",
+    "*o*b*",
+    "*b*o*",
+    "git *",
+    "g?? *",
+    "git?*",
+    "git push*",
+    "src/a.ts",
+  )
+  const permissions = fc.constantFrom("*", "edit", "bash", "read", "*d*", "re*", "?ash")
+  const actions = fc.constantFrom("allow" as const, "ask" as const, "deny" as const)
+  const anyRules = fc.array(fc.record({ permission: permissions, pattern: globs, action: actions }), { maxLength: 7 })
+  const USES = ["edit", "bash", "read", "readd", "task_show"]
+  const VALUES = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "bob", "git", "git ", "git push", "git push origin", "x"]
+
+  test(promised("passes.A1", "are exactly what its own agent and its originator both may do"), () => {
+    const strictness = { allow: 0, ask: 1, deny: 2 }
+    forAll(1_000, [anyRules, anyRules, fc.boolean()], (originator, child, isCopy) => {
+      const sandbox = isCopy ? SANDBOX : undefined
+      const all = [...child, ...childRules({ limits: LIMITS, child, originator, sandbox })]
+      for (const use of USES) {
+        for (const value of VALUES) {
+          const least = Math.max(...[originator, child].map((rules) => strictness[evaluate(rules, use, value)]))
+          const places = isCopy && ["edit", "read"].includes(use) ? [`${SANDBOX.relative}/${value}`] : [value]
+          const isEdit = use === "edit" && child.findLast(({ permission }) => matches("edit", permission))
+          const isClosed = isEdit && isEdit.action === "deny" && isEdit.pattern === "*"
+          for (const place of places)
+            expect(strictness[evaluate(all, use, place)], `${use} ${place}`).toBe(isClosed ? 2 : least)
+        }
+      }
+    })
   })
 
   type Given = Partial<Parameters<typeof childRules>[0]>
