@@ -147,6 +147,8 @@ export const REQUIREMENTS = {
 
   "passes.A1":
     "A pass's agent may do what its own definition allows and its originator may do: never more, and never less.",
+  "passes.A2":
+    "A result says what its agent read, a verdict without reading too, and an agent without a shell is told no command of it.",
   "pass-over.A1":
     "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
   "pass-over.A2":

@@ -1,12 +1,12 @@
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
-import { disableTools, enableTool, pathsToWrite } from "../host/messages.ts"
+import { disableTools, enableTool, noteTextOf, pathsToWrite } from "../host/messages.ts"
 import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { RETURN_TOOL } from "./agents.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./child/active-passes.ts"
-import { isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
+import { isDenied, isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { escapesSandbox, type SandboxCall, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
@@ -136,9 +136,26 @@ export const hiddenTools = ({ worksOnPass, hasPasses, limits }: SessionRole): st
   ...(hasPasses ? [] : [APPLY_TOOL, REJECT_TOOL, STATUS_TOOL]),
 ]
 
-/** The tools in place of `prog`, for a pass on a task whose agent has no shell; other sessions below a task do without. */
-const taskToolsOf = ({ limits, prepared }: ActivePass): readonly string[] =>
-  prepared.request.work_context.task && limits.can_run_tools && !limits.can_modify_files ? TASK_TOOLS : []
+const mayUseShell = ({ limits, prepared }: ActivePass): boolean =>
+  isToolAllowed("bash", limits) &&
+  ![prepared.subagent.permission, prepared.originatorRules].some((rules) => isDenied(rules, "bash"))
+
+/** Offers an agent without a shell the tools in place of `prog`, and names no command of it where its task is told. */
+const offerTaskTools = (messages: readonly StoredMessage[], { limits, prepared }: ActivePass): void => {
+  const { task } = prepared.request.work_context
+  if (!task) return
+  const isOffered = limits.can_run_tools
+  if (isOffered) for (const tool of TASK_TOOLS) enableTool(messages, tool)
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (part.type === "text" && noteTextOf(part) !== undefined) part.text = withoutCommands(part.text, isOffered)
+  }
+}
+
+/** The note on a task as an agent without a shell gets it. @param isOffered the tools take the place of commands; else the lines go */
+export const withoutCommands = (text: string, isOffered: boolean): string =>
+  isOffered
+    ? text.replaceAll(/(`?)prog (show|log) [\w-]+(?: "…")?\1/g, "$1task_$2$1")
+    : text.replaceAll(/^.*\bprog (?:show|log) .*\n?/gm, "")
 
 type SessionHooksDeps = {
   readonly activePasses: ActivePasses
@@ -213,10 +230,9 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         hasPasses: store.idsOfSession(sessionID).length > 0,
         limits: activePasses.covering(sessionID)?.limits,
       })
-      const shown = own ? taskToolsOf(own) : []
       return () => {
         disableTools(messages, hidden)
-        for (const tool of shown) enableTool(messages, tool)
+        if (own && !mayUseShell(own)) offerTaskTools(messages, own)
       }
     },
 

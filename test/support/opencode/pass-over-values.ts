@@ -59,6 +59,7 @@ export const workOutput = (change: Partial<WorkOutput> = {}): WorkOutput => ({
   source: "return",
   summary: { text: "All is well.", decision: "approved", findings: [], recommendations: [] },
   artifacts: [],
+  reading: { files: 2, searches: 0, commands: 0, sent: 0 },
   left_out: [],
   error: null,
   metadata: passMetadata({ completed_at: "2026-01-01T10:21:00.000Z", attempts: 1 }),

@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
+import { taskSections } from "../../../.opencode/baton/compaction/texts.ts"
 import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { childRules, isReader, isToolAllowed } from "../../../.opencode/baton/pass-over/child/permissions.ts"
@@ -9,7 +10,12 @@ import {
   retryDelay,
   runWithRetry,
 } from "../../../.opencode/baton/pass-over/child/session.ts"
-import { checkToolCall, hiddenTools, parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
+import {
+  checkToolCall,
+  hiddenTools,
+  parsePassSignal,
+  withoutCommands,
+} from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
@@ -254,6 +260,26 @@ test(promised("pass-over.A1", "a session of a pass is offered its return, and wh
   const child = hiddenTools({ worksOnPass: true, hasPasses: false, limits: NO_CHANGES })
   expect(child).not.toContain("pass_over_return")
   expect(child).toEqual(expect.arrayContaining(["bash", "write", "question", "pass_over_apply"]))
+})
+
+test(promised("passes.A2", "the note on a task names tools, or nothing, to an agent without a shell"), () => {
+  const identity = {
+    taskID: "ts-b54507",
+    role: "worker",
+    brief: "b".repeat(9_000),
+    protocol: "",
+    isChild: true,
+  } as const
+  const ledger = { title: "T", status: "open", specification: "s ".repeat(9_000), definitionOfDone: "d" } as const
+  const note = taskSections({ ...identity, ledger })
+    .map(({ text, source }) => `${text}\n[rest: ${source}]`)
+    .join("\n")
+  expect(note).toContain("`prog show ts-b54507`")
+  const [offered, bare] = [true, false].map((isOffered) => withoutCommands(note, isOffered))
+  expect(offered).toContain("- `task_show`: the task, its log and its handoff\n- `task_log`: record each step")
+  expect(offered).toContain("[rest: task_show]")
+  for (const text of [offered, bare]) expect(text).not.toMatch(/\bprog \w/)
+  expect(bare).toContain("d")
 })
 
 test(promised("pass-over.D2", "events of both versions are read, and others are nothing"), () => {

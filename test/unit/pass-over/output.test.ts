@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest"
 import { withDeadline } from "../../../.opencode/baton/host/async.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
+import { renderReading } from "../../../.opencode/baton/pass-over/result/reading.ts"
 import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
 import {
   acceptReturn,
@@ -101,6 +102,22 @@ describe("a work output", () => {
     const output = buildWorkOutput(collected({ returned: RETURNED, messages: [message] }))
     expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
     expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
+  })
+
+  test.each([
+    ["0 files read", []],
+    ["1 file read, 2 searched", ["read a.ts", "grep a.ts", "glob a.ts", "read a.ts"]],
+    ["0 files read, 1 command run", ["bash cat"]],
+  ])(promised("passes.A2", "says %s after %j"), (expected, calls) => {
+    const message = assistantMessage("words")
+    for (const [tool = "", filePath] of calls.map((call) => call.split(" ")))
+      message.parts.push(toolPart(tool, Object.assign(completedTool("t", "o"), { input: { filePath } })))
+    message.parts.push(
+      toolPart("read", { status: "error", input: { filePath: "b.ts" }, error: "refused", time: { start: 1, end: 2 } }),
+    )
+    expect(renderReading(buildWorkOutput(collected({ returned: RETURNED, messages: [message] })).reading)).toBe(
+      expected,
+    )
   })
 
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {

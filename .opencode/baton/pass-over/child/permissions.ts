@@ -10,7 +10,7 @@ const READING = ["read", "glob", "grep", "list", "lsp", "skill"] as const
 const deny = (permission: string): PermissionRule => ({ permission, pattern: "*", action: "deny" })
 
 /** Tells whether a tool is denied for every use, the condition by which OpenCode leaves it out of a request. */
-const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
+export const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
   const last = rules.findLast((rule) => matches(permission, rule.permission))
   return last?.action === "deny" && last.pattern === "*"
 }

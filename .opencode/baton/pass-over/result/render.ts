@@ -3,6 +3,7 @@ import { type ArtifactOf, artifactsOf, type FileModification, type WorkOutput } 
 import { renderError } from "../errors.ts"
 import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
 import { isApproved, reasonForName } from "./approval.ts"
+import { renderReading } from "./reading.ts"
 
 /** Limits of a result as handed to its originator; pass_over_status shows all of it. */
 const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
@@ -95,6 +96,7 @@ export const renderResult = (
     ...(metadata.cached_from === null
       ? []
       : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
+    renderReading(output.reading),
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
     ...(error === null ? [] : ["", renderError(error)]),
     ...(summary.text === "" ? [] : ["", truncate(summary.text, max.summaryCharacters)]),

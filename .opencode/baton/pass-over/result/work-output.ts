@@ -19,6 +19,7 @@ import { type PassOverError, passOverError, renderError } from "../errors.ts"
 import { toProjectText, toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
 import type { Changes } from "../sandbox/sandbox.ts"
+import { countReading } from "./reading.ts"
 import { renderFinding } from "./render.ts"
 
 const OUTPUT_CHARACTERS = 2_000
@@ -263,6 +264,7 @@ export const buildWorkOutput = (collected: Collected): WorkOutput => {
       recommendations: [...(returned?.recommendations ?? [])],
     },
     artifacts: [...modifications, ...findings, ...claimed, ...results],
+    reading: countReading(messages, request.work_context.files.filter(({ content }) => content !== null).length),
     left_out: changes.kind === "changes" ? changes.skipped : [],
     metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
   }
