@@ -160,6 +160,7 @@ export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictOb
     reading: object({ files: count, searches: count, commands: count, sent: count }).describe(
       "How much the subagent looked at: different files, searches, shell commands, files that came with the order",
     ),
+    refused: z.array(z.string()).describe("Permissions that the subagent was refused, such as `bash make`"),
     left_out: z
       .array(object({ path: name, reason: z.string() }))
       .default([])

@@ -23,14 +23,18 @@ export type PassSignal =
       readonly sessionID: string
       readonly permissionID: string
       readonly passID: string | undefined
+      /** Of a question about a result. */
+      readonly subagent: string | undefined
+      readonly isCritical: boolean
     }
-  | { readonly kind: "answered"; readonly permissionID: string }
+  | { readonly kind: "answered"; readonly permissionID: string; readonly reply: string | undefined }
 
 export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | undefined => {
   const sessionID = sessionOf(properties)
   if (type === "permission.replied") {
     const permissionID = answeredPermission(properties)
-    return permissionID === undefined ? undefined : { kind: "answered", permissionID }
+    const reply = text(field(properties, "reply")) ?? text(field(properties, "response"))
+    return permissionID === undefined ? undefined : { kind: "answered", permissionID, reply }
   }
   if (sessionID === undefined) return undefined
   switch (type) {
@@ -48,7 +52,11 @@ export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | un
     case "permission.updated": {
       const permissionID = text(field(properties, "id"))
       const passID = text(field(properties, "metadata", "pass_over_id"))
-      return permissionID === undefined ? undefined : { kind: "asked", sessionID, permissionID, passID }
+      const subagent = text(field(properties, "metadata", "subagent"))
+      const isCritical = field(properties, "metadata", "is_critical") === true
+      return permissionID === undefined
+        ? undefined
+        : { kind: "asked", sessionID, permissionID, passID, subagent, isCritical }
     }
     default:
       return undefined
@@ -213,7 +221,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         if (!hasUser && activePasses.covering(signal.sessionID)) await permissions.refuse(signal)
         return
       case "answered":
-        return permissions.answered(signal.permissionID)
+        return permissions.answered(signal.permissionID, signal.reply)
     }
   }
 

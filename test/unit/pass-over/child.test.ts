@@ -288,8 +288,16 @@ test(promised("pass-over.D2", "events of both versions are read, and others are 
   expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual(created)
   expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")
   expect(read("session.error", { sessionID: "s", error: { name: "APIError" } })).toBeUndefined()
-  const asked = { kind: "asked", sessionID: "s", permissionID: "per_1", passID: "pass_1" }
-  const asks = { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } }
+  const metadata = { pass_over_id: "pass_1", subagent: "coder", is_critical: true }
+  const asked = {
+    kind: "asked",
+    sessionID: "s",
+    permissionID: "per_1",
+    passID: "pass_1",
+    subagent: "coder",
+    isCritical: true,
+  }
+  const asks = { id: "per_1", sessionID: "s", metadata }
   for (const type of ["permission.asked", "permission.updated"]) expect(read(type, asks)).toEqual(asked)
   expect(read("message.part.delta", { sessionID: "s" })).toBeUndefined()
   expect(read("session.idle", undefined)).toBeUndefined()

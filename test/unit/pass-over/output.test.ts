@@ -120,6 +120,20 @@ describe("a work output", () => {
     )
   })
 
+  test.each([
+    ["The user rejected permission to use this specific tool call.", ["bash make all"]],
+    ["Error: The user has specified a rule which prevents you from using this specific tool call.", ["bash make all"]],
+    ["make: no such target", []],
+  ])(promised("passes.A3", "names what was refused: %s"), (error, refused) => {
+    const message = assistantMessage("I could not run it.")
+    const input = { command: "make\nall" }
+    message.parts.push(toolPart("bash", { status: "error", input, error, time: { start: 1, end: 2 } }))
+    const output = buildWorkOutput(collected({ messages: [message] }))
+    expect(output).toMatchObject({ status: "partial", refused })
+    const text = renderResult(output, "coder", returnedState())
+    expect(text.includes("It was refused: bash make all")).toBe(refused.length > 0)
+  })
+
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
     const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
