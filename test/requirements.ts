@@ -154,6 +154,8 @@ export const REQUIREMENTS = {
   "passes.A4":
     "Who approves a result reads verdict, counts, the critical finding and why it is asked in the question; the audit says who let it go or refused it.",
   "passes.A5": "An override of timeout_ms above the file's is reduced to it, and the answer says so; rights stay refused.",
+  "passes.A6":
+    "auto_apply writes many files in time that grows with their number, and holds what runs by itself by its kind, each with its reason.",
   "pass-over.A1":
     "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
   "pass-over.A2":

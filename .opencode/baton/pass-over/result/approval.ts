@@ -13,15 +13,35 @@ import type { Passes } from "../store/passes.ts"
 import { criticalFindings, type PassRecord, type Releaser, reasonToAsk } from "../store/record.ts"
 import { renderVerdict } from "./notify.ts"
 
-/** Files that programs run, or obey, without being asked: of OpenCode, Baton and other agents, git, the editor, the shell and CI. */
-const RUNS = new RegExp(
-  String.raw`(?:^|/)(?:\.(?:opencode|vscode|husky)/|\.github/workflows/|` +
-    String.raw`(?:opencode\.json[^/]*|\.git[^/]*|\.envrc|\.mcp\.json|AGENTS\.md|CLAUDE\.md|` +
-    String.raw`prompts/(?:handoff|handoff-command|worker|planner)\.md)$)`,
+/** Files whose last name says that build tools, editors or interpreters run them without being asked. */
+const MANIFEST = new RegExp(
+  String.raw`^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-(?:lock|workspace)\.yaml|bun\.lockb?|bunfig\.toml|deno\.jsonc?|` +
+    String.raw`(?:gnu)?makefile(?:\..*)?|.*\.mk|cmakelists\.txt|cmakepresets\.json|.*\.cmake|meson\.build|configure(?:\.ac)?|sconstruct|` +
+    String.raw`build(?:\.bazel)?|workspace(?:\.bazel)?|module\.bazel|.*\.bzl|cargo\.(?:toml|lock)|build\.rs|go\.(?:mod|work)|` +
+    String.raw`pom\.xml|.*\.gradle(?:\.kts)?|gradlew(?:\.bat)?|gradle\.properties|mvnw(?:\.cmd)?|build\.(?:xml|sbt|sc|zig|ninja)|` +
+    String.raw`pyproject\.toml|setup\.(?:py|cfg)|(?:tox|pytest)\.ini|noxfile\.py|conftest\.py|(?:site|user)customize\.py|.*\.pth|pipfile(?:\.lock)?|` +
+    String.raw`rakefile|gemfile(?:\.lock)?|.*\.gemspec|composer\.(?:json|lock)|mix\.exs|package\.swift|podfile|rebar\.config|` +
+    String.raw`.*\.(?:cs|fs|vb|vcx)proj|directory\.build\.(?:props|targets)|.*\.sln|(?:flake|shell|default)\.nix|` +
+    String.raw`justfile|taskfile\.ya?ml|turbo\.json|nx\.json|lerna\.json|lefthook(?:-local)?\.ya?ml|(?:gulp|grunt|jake)file\..*|.*\.config\.[cm]?[jt]s|` +
+    String.raw`dockerfile(?:\..*)?|containerfile|(?:docker-)?compose(?:\..*)?\.ya?ml|vagrantfile|jenkinsfile|procfile|azure-pipelines\.ya?ml)$`,
   "i",
 )
 
-const isRun = (path: string): boolean => RUNS.test(path)
+/** Instructions that agents obey, Baton's prompts and OpenCode's settings among them. */
+const OBEYED =
+  /(?:^|\/)(?:(?:AGENTS|CLAUDE|GEMINI)(?:\.local)?\.md|opencode\.jsonc?|prompts\/(?:handoff|handoff-command|worker|planner)\.md)$/i
+
+/** @returns the reason why a file may run by itself, by the kind of its name; tests and scripts are free */
+const reasonToRun = (path: string): string | undefined => {
+  if (path.split("/").some((name) => name.startsWith(".")))
+    return "a name with a dot in front is for tools, which read it unasked"
+  if (OBEYED.test(path)) return "agents obey it"
+  return MANIFEST.test(posix.basename(path)) ? "build tools run what it says" : undefined
+}
+
+const isRun = (path: string): boolean => reasonToRun(path) !== undefined
+
+const EXECUTABLE = "100755"
 
 /** @param path of the link, relative to the worktree */
 const leadsOut = (path: string, target: string): boolean => {
@@ -29,13 +49,19 @@ const leadsOut = (path: string, target: string): boolean => {
   return posix.isAbsolute(target) || /^\.\.(?:\/|$)|^\.git(?:\/|$)/i.test(reached)
 }
 
+type Named = Pick<FileModification, "path" | "previous_path" | "link_target"> &
+  Partial<Pick<FileModification, "new_mode">>
+
 /** @returns the reason why a changed file is applied by its name alone; undefined for any other file */
 export const reasonForName = ({
   path,
   previous_path: previous,
   link_target: target,
-}: Pick<FileModification, "path" | "previous_path" | "link_target">): string | undefined => {
-  if (isRun(path) || (previous !== undefined && isRun(previous))) return "programs run or obey it"
+  new_mode,
+}: Named): string | undefined => {
+  const reason = reasonToRun(path) ?? (previous === undefined ? undefined : reasonToRun(previous))
+  if (reason !== undefined) return reason
+  if (new_mode === EXECUTABLE) return "it is executable"
   return target !== undefined && leadsOut(path, target) ? "it leads out of the worktree" : undefined
 }
 
