@@ -156,6 +156,8 @@ export const REQUIREMENTS = {
   "passes.A5": "An override of timeout_ms above the file's is reduced to it, and the answer says so; rights stay refused.",
   "passes.A6":
     "auto_apply writes many files in time that grows with their number, and holds what runs by itself by its kind, each with its reason.",
+  "passes.A7":
+    "A model starts a session of another agent only with rights that its own agent has; else the draft is stored, with the reason, and the user may start it.",
   "pass-over.A1":
     "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
   "pass-over.A2":

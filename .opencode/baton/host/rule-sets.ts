@@ -143,16 +143,19 @@ const decide = (rules: readonly PermissionRule[], permission: string, value: str
   return STRICTNESS[evaluate(rules.filter(isFor), permission, value)]
 }
 
-/** Tells whether rules nowhere allow more than others. */
-export const isWithin = (rules: readonly PermissionRule[], limit: readonly PermissionRule[]): boolean => {
+/** Finds what rules allow beyond others, by permission and pattern; undefined where they nowhere do. */
+export const findBeyond = (
+  rules: readonly PermissionRule[],
+  limit: readonly PermissionRule[],
+): Pick<PermissionRule, "permission" | "pattern"> | undefined => {
   const [own, others] = [withoutIdle([UNRULED, ...rules]), withoutIdle([UNRULED, ...limit])]
-  return own.every((rule) =>
-    others
-      .flatMap((other) => intersectRules(rule, other))
-      .every(({ permission, pattern }) =>
-        samplesOf(permission).every((name) =>
-          samplesOf(pattern).every((value) => decide(own, name, value) >= decide(others, name, value)),
-        ),
-      ),
-  )
+  const isBeyond = ({ permission, pattern }: PermissionRule): boolean =>
+    samplesOf(permission).some((name) =>
+      samplesOf(pattern).some((value) => decide(own, name, value) < decide(others, name, value)),
+    )
+  for (const rule of own) {
+    const found = others.flatMap((other) => intersectRules(rule, other)).find(isBeyond)
+    if (found) return found
+  }
+  return undefined
 }
