@@ -153,7 +153,8 @@ export const REQUIREMENTS = {
     "What failed, timed out, was invalid or is partial goes to the originator at once, with its code and what was refused to the subagent.",
   "passes.A4":
     "Who approves a result reads verdict, counts, the critical finding and why it is asked in the question; the audit says who let it go or refused it.",
-  "passes.A5": "An override of timeout_ms above the file's is reduced to it, and the answer says so; rights stay refused.",
+  "passes.A5":
+    "An override of timeout_ms above the file's is reduced to it, and the answer says so; rights stay refused.",
   "passes.A6":
     "auto_apply writes many files in time that grows with their number, and holds what runs by itself by its kind, each with its reason.",
   "passes.A7":

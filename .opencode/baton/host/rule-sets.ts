@@ -50,7 +50,7 @@ const samplesOf = (pattern: string): string[] =>
     return [text.replaceAll("*", ""), text.replaceAll("*", "\u0002".repeat(200))]
   })
 
-/** What each text begins with that a pattern matches. */
+/** The common beginning of all texts that a pattern matches. */
 const beginningOf = (pattern: string): string => pattern.replace(/ ?[*?].*$/s, "")
 
 /** Tells cheaply that no text can match both. */
@@ -93,7 +93,7 @@ const STRICTNESS = { allow: 0, ask: 1, deny: 2 } as const
 const stricter = (one: PermissionRule["action"], other: PermissionRule["action"]) =>
   STRICTNESS[one] > STRICTNESS[other] ? one : other
 
-/** What both rules decide on, by the stricter of them. */
+/** Rules for the uses that both rules decide on, by the stricter of them. */
 const intersectRules = (one: PermissionRule, other: PermissionRule): PermissionRule[] => {
   if (areApart(one.permission, other.permission) || areApart(one.pattern, other.pattern)) return []
   const permissions = intersectPatterns(one.permission, other.permission)
@@ -120,7 +120,7 @@ const withoutIdle = (rules: readonly PermissionRule[]): PermissionRule[] => {
   return kept
 }
 
-/** What `evaluate` decides where no rule matches. */
+/** The decision of `evaluate` where no rule matches. */
 const UNRULED: PermissionRule = { permission: "*", pattern: "*", action: "ask" }
 
 /** Builds the rules that decide on everything like the stricter of both. */

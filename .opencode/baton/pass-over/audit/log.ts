@@ -41,11 +41,11 @@ export type AuditEvent = {
   readonly at: string
   readonly event: EventName
   readonly error?: PassOverError | undefined
-  /** Who refused the result. */
+  /** The one who refused the result. */
   readonly by?: Releaser
 }
 
-/** Who let a result go; the policy, where nobody is asked. */
+/** Names the one who let a result go; the policy, where no question is asked. */
 const releaserOf = (record: PassRecord): Releaser | null =>
   record.released_by ?? (record.output && reasonToAsk(record) === undefined ? "policy" : null)
 
@@ -73,7 +73,7 @@ export const auditEntry = (record: PassRecord, { at, event, error, by }: AuditEv
     is_late: "is_late" in state && state.is_late,
     /** The result was used, in whole or in part. */
     applied: state.state === "applied" || ("applied" in state && state.applied.length > 0),
-    /** Who let the result go, or refused it when the event is `withheld`. */
+    /** The one who let the result go, or refused it when the event is `withheld`. */
     decided_by: by ?? releaserOf(record),
     error: shortError(error ?? output?.error),
   }

@@ -1,6 +1,6 @@
 import type { StoredMessage } from "../../host/sessions.ts"
 
-/** What a subagent looked at, as its finished tool calls show it. */
+/** The reading of a subagent, as its finished tool calls show it. */
 export type Reading = {
   /** Different files. */
   readonly files: number

@@ -79,7 +79,7 @@ const lastWords = (messages: readonly StoredMessage[]): string => {
   return truncate(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
 }
 
-/** How OpenCode and this program refuse a tool call. */
+/** The words with which OpenCode and this program refuse a tool call. */
 const REFUSAL =
   /^(?:Error: )?(?:The user (?:rejected permission|has specified a rule which prevents)|The tool \S+ is refused: this pass may not)/
 const REFUSED_CHARACTERS = 120

@@ -42,7 +42,7 @@ export const passRecordSchema = (z: Zod) => {
     announced_at: z.string().nullable(),
     /** Time when the user approved the result, if the policy asks for that. */
     released_at: z.string().nullable().default(null),
-    /** Who approved it then; null before, and for a result that needs no approval. */
+    /** The one who approved it then; null before, and for a result that needs no approval. */
     released_by: z.enum(RELEASERS).nullable(),
     /** The subagent may change files. */
     can_change: z.boolean(),
