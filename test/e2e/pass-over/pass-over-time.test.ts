@@ -197,7 +197,9 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       expect(record?.state).toMatchObject({ is_late: true, undecided: ["src/done.ts"] })
       // On 1.3.2 the end of the aborted turn may end this one as well.
       await task.sayLater("What happened?")
-      expect(await announcement(task)).toContain(`pass_over_status {"pass_over_id":"${record?.request.pass_over_id}"}`)
+      const told = await announcement(task)
+      expect(told).toContain(`${record?.request.pass_over_id}: coder → aborted (came late)`)
+      expect(told).toContain(`pass_over_apply {"pass_over_id":"${record?.request.pass_over_id}"}`)
       expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
@@ -331,8 +333,8 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
         const records = passRecords(task.project)
         return records[2]?.output ? records : undefined
       })
-      // It is not complete, so that the user is asked when the agent wants it.
-      const ending = `pass_over_status {"pass_over_id":"${request?.pass_over_id}"}`
+      // It failed, so that it is told at once.
+      const ending = `${request?.pass_over_id}: coder → failed (came late)`
       await eventually("the announcement", () => turnsOf(task).some((text) => text.includes(ending)) || undefined)
       expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
       expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/cut.ts", change: "added" }))
