@@ -300,7 +300,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       expect(answer).toMatch(/Child session: ses_/)
       expect(said(task)).toContain("audit → completed")
       const tried = ["sent", "started", "attempt_failed", "started"]
-      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned", "released"])
+      expect(auditEvents(task)).toEqual([...tried, "returned", ...tried, "returned"])
     },
   )
 
