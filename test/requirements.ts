@@ -164,6 +164,20 @@ export const REQUIREMENTS = {
   "learning.E2": "Injected orders stay data, and huge messages, 10,000 learnings and two processes cost nothing.",
   "learning.E3": "A page, a README section and doctor checks know the feature.",
 
+  "passes.A1":
+    "A pass's agent may do what its own definition allows and its originator may do: never more, and never less.",
+  "passes.A2":
+    "A result says what its agent read, a verdict without reading too, and an agent without a shell is told no command of it.",
+  "passes.A3":
+    "What failed, timed out, was invalid or is partial goes to the originator at once, with its code and what was refused to the subagent.",
+  "passes.A4":
+    "Who approves a result reads verdict, counts, the critical finding and why it is asked in the question; the audit says who let it go or refused it.",
+  "passes.A5":
+    "An override of timeout_ms above the file's is reduced to it, and the answer says so; rights stay refused.",
+  "passes.A6":
+    "auto_apply writes many files in time that grows with their number, and holds what runs by itself by its kind, each with its reason.",
+  "passes.A7":
+    "A model starts a session of another agent only with rights that its own agent has; else the draft is stored, with the reason, and the user may start it.",
   "pass-over.A1":
     "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
   "pass-over.A2":
@@ -177,7 +191,8 @@ export const REQUIREMENTS = {
   "pass-over.A8": "Until a session has made a pass, its requests hold pass_over alone, in at most 1,600 characters.",
   "pass-over.A9":
     "A result that names another agent than its originator is refused, when it is returned and when it is stored.",
-  "pass-over.A10": "auto_return goes without a question only for completed work without a critical finding.",
+  "pass-over.A10":
+    "auto_return goes without a question, but for completed work with a critical finding of an agent that may change files.",
   "pass-over.A11": "Passing work over is on after an installation, and off without its file.",
   "pass-over.A12":
     "baton passes show, diff, apply and reject let a person see a pass and decide on it by the rules of the agent's tools.",

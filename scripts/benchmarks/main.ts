@@ -16,6 +16,7 @@ import { measureEvent, measureLearning, measureLiveState } from "./runtime.ts"
 import { measureHook, measureTranscript } from "./sessions.ts"
 import { measureSoak } from "./soak.ts"
 import { measureTuiDrafts } from "./tui-draft.ts"
+import { measureLaterWords } from "./words.ts"
 
 /** Runs on both ends of OpenCode unless `ends` is given. */
 type Entry = readonly [requirement: RequirementId, about: string, run: Benchmark, ends?: readonly OpenCodeBinary[]]
@@ -27,6 +28,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   event: ["speed.G3", "an event the bundle does not need", measureEvent],
   ledger: ["speed.G4", "the embedded prog log", measureLedger],
   retention: ["speed.G5", "what 1 to 50 compactions leave", measureRetentionTable],
+  words: ["words.A2", "what 50 compactions leave of later instructions, beside other plugins", measureLaterWords],
   beginnings: ["start.A2", "what a first request, and one after kill -9, are told", measureBeginnings],
   tokens: ["tokens.C2", "what each feature adds to a request", measureTokens],
   additions: ["speed.G5", "the most that a task adds", measureAdditions],

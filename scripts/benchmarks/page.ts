@@ -85,6 +85,14 @@ const TABLES: {
       return besidePlain(row, rows, ({ summariser, version, compactions }) => [summariser, version, compactions], kept)
     },
   },
+  words: {
+    head: ["Subject", "OpenCode", "Summariser", "Later words kept", "Of the newest five"],
+    cells: (row) => {
+      const { subject, version, summariser, compactions } = row
+      if ("failure" in row) return [subject, version, summariser, `not measured: ${row.failure}`, ""]
+      return [subject, version, summariser, share(row.kept, compactions), share(row.newest, Math.min(5, compactions))]
+    },
+  },
   drafts: {
     head: ["Beside the TUI", "OpenCode", "Once and in place", "Lost", "Doubled", "Misplaced", "Promised"],
     cells: ({ version, busyLoops, handoffs, arrived, lost, doubled, misplaced }) => {

@@ -16,7 +16,7 @@ import { REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"
 import { interleave, median, pairRatios } from "./measure.ts"
 import type { Benchmark, Context } from "./results.ts"
 
-const PEERS = ["oh-my-opencode@4.19.4", "opencode-beads@0.3.2", "@tarquinen/opencode-dcp@3.1.14"]
+export const PEERS = ["oh-my-opencode@4.19.4", "opencode-beads@0.3.2", "@tarquinen/opencode-dcp@3.1.14"]
 const SUBJECTS = ["plain OpenCode", "Baton", ...PEERS]
 /** Turns off the telemetry of the first plugin. The second calls a program `bd`, and works without it. */
 const ENVIRONMENT = { OMO_SEND_ANONYMOUS_TELEMETRY: "0" }
@@ -29,7 +29,7 @@ const CASE_DEADLINE_MS = 240_000
 const CACHE_VERSION = "21"
 
 /** Installs them once, as OpenCode would, without their scripts. @throws when npm fails */
-const install = (say: (text: string) => void): void => {
+export const install = (say: (text: string) => void): void => {
   const wanted = JSON.stringify(PEERS)
   if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === wanted) return
   say("installing the other plugins (about 600 MB on disk; once)")
@@ -45,7 +45,7 @@ const install = (say: (text: string) => void): void => {
  * A project with one subject, set up as its README says: Baton as a bundle, another plugin by its entry in opencode.json. The
  * installed packages are put where OpenCode looks for them: see docs/opencode-notes.md.
  */
-const openSubject = async ({ binary }: Context, subject: string, script: Script): Promise<ModelProject> => {
+export const openSubject = async ({ binary }: Context, subject: string, script: Script): Promise<ModelProject> => {
   if (!PEERS.includes(subject))
     return openModelProject(binary, script, { bundle: subject === "Baton" ? "project" : "none" })
   const options = { bundle: "none", config: { plugin: [subject] }, environment: ENVIRONMENT } as const

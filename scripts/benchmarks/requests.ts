@@ -102,7 +102,7 @@ export const measureTokens: Benchmark = async ({ binary, quick, row }) => {
   }
 }
 
-const MOST_CHARACTERS = 12_000
+const MOST_CHARACTERS = 16_000
 /** 10 % of the context, at four characters per token. */
 const CHARACTERS_PER_CONTEXT_TOKEN = 0.4
 

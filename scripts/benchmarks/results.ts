@@ -1,6 +1,7 @@
 import type { RequirementId } from "../../test/requirements.ts"
 import type { Score } from "../../test/support/learning-sets.ts"
 import type { FeatureName, RequestName } from "../../test/support/model/request-scenario.ts"
+import type { WordSummariser } from "../../test/support/model/retention.ts"
 import type { OpenCodeBinary } from "../../test/support/opencode/opencode-binary.ts"
 
 /** "" is a plain count. */
@@ -34,6 +35,11 @@ export type Rows = {
     "compactions" | "compacted" | "factsKept" | "facts" | "turnsKnowingTask" | "turns",
     number
   >
+  /** Of what the user said after the first message, the part that the last request shows; `newest`: of the last five. */
+  words: { version: string; subject: string; summariser: WordSummariser; compactions: number } & (
+    | { failure: string }
+    | Record<"kept" | "newest", number>
+  )
   /** Parts of the task in a session's first request. */
   beginnings: { version: string; bundle: Bundle; request: Beginning; told: number; parts: number }
   /** Drafts in a real TUI; `arrived` means once, whole, right after the text typed before. */

@@ -56,18 +56,26 @@ const parseAgentEvent = (line: string): AgentEvent | undefined => {
   return { kind: isCompacted ? "compacted" : "text", sessionID, text: part.text ?? "" }
 }
 
-/** `opencode run` with the message on stdin, as from a user's shell; each step is shown as it happens. `crash` kills it. */
+/**
+ * `opencode run` with the message on stdin, as from a user's shell; each step is shown as it happens. `crash` kills it.
+ *
+ * @param session goes on in this one
+ */
 export const runAgent = async (
   { options, openCode }: Place,
   message: string,
-  show: (event: AgentEvent) => void,
-  crash?: AbortSignal,
+  {
+    show,
+    crash,
+    session,
+  }: { show: (event: AgentEvent) => void; crash?: AbortSignal | undefined; session?: string | undefined },
 ) => {
   const startedAt = performance.now()
   let sessionID: string | undefined
   let [lastText, error] = ["", ""]
   const model = options.model ? ["--model", options.model] : []
-  const { exitCode, stderr } = await openCode(["run", "--format", "json", "--title", "Baton demo", ...model], {
+  const place = session ? ["--session", session] : ["--title", "Baton demo"]
+  const { exitCode, stderr } = await openCode(["run", "--format", "json", ...place, ...model], {
     stdin: message,
     crash,
     onLine: (line) => {

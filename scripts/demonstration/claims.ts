@@ -1,6 +1,7 @@
-import { splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
+import { quoted } from "../../.opencode/baton/host/quoted.ts"
+import { parseHandoffTitle, splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import type { ModelRequest } from "../../test/support/model/scripted-model.ts"
-import { CONSTRAINT, TASK } from "./slug-project.ts"
+import { BEGIN, CONSTRAINT, LATER, TASK, UNDONE } from "./slug-project.ts"
 
 /** `at` is RFC 3339 as prog prints it. */
 export type RecordedCompaction = { number: number; at: string; line: string }
@@ -16,9 +17,18 @@ export const readCompactions = (logs: readonly { message: string; created_at: st
 export const FACTS: readonly (readonly [name: string, isTold: (conversation: string, taskID: string) => boolean])[] = [
   ["task ID", (conversation, taskID) => conversation.includes(taskID)],
   ["role", (conversation) => /\brole: worker\b|^# worker\b/im.test(conversation)],
-  ["specification", (conversation) => conversation.includes(TASK.specification)],
+  ["spec", (conversation) => conversation.includes(TASK.specification)],
   ["done when", (conversation) => conversation.includes(TASK.definitionOfDone)],
   ["constraint", (conversation) => conversation.includes(CONSTRAINT)],
+  // Said after the first message: before the newest of them.
+  [
+    "later word",
+    (conversation) =>
+      !conversation.includes(BEGIN) ||
+      (conversation.includes(LATER) &&
+        (conversation.indexOf(LATER) < conversation.indexOf(CONSTRAINT) || !/What did we do/.test(conversation))),
+  ],
+  ["undone gone", (conversation) => !conversation.includes(UNDONE)],
 ]
 
 /** A request without any conversation before it: it is all the model can know at that moment. */
@@ -39,35 +49,36 @@ export const firstRequests = (
       return [{ after, conversation, isTold: FACTS.map(([, isTold]) => isTold(conversation, taskID)) }]
     })
 
-/** Ledger entries of a session that ended in the middle of its work. */
+/** Ledger entries of a session that ended in the middle of its work; the description as it is once they are all delivered. */
 export type LeftBehind = { sessionID: string; description: string; logs: readonly { message: string }[] }
 
 /** Headings in a new session's first request that describe the state of the work, by name. */
 export const STANDING = {
   "last handoff": "The last handoff",
-  "first brief": "What the user asked that session for, word for word",
-  log: "Last lines of the log",
+  "user's words": "The user's own words, newest first",
+  log: "Last lines of the log (from prog, where agents write, too)",
   git: "Where the work stood",
 } as const
 
 /** The lines below a heading of a request, without fences; empty if it is missing. */
 export const linesBelow = (conversation: string, heading: string): string[] => {
-  const parts = conversation.split("\n## ")
+  const parts = conversation.split(/\n###? /)
   const [, ...lines] = parts.find((part) => part.startsWith(`${heading}\n`))?.split("\n") ?? []
   return lines.filter((line) => line !== "" && !line.startsWith("```"))
 }
 
 /** Names of these parts that a request lacks or tells differently from the ledger. */
 export const untoldIn = (conversation: string, { sessionID, description, logs }: LeftBehind): string[] => {
-  const [handoff = ""] = splitHandoffs(description).handoffs
+  const handoff =
+    splitHandoffs(description).handoffs.find((section) => parseHandoffTitle(section)?.sessionID === sessionID) ?? ""
   const [, text = "no handoff"] = handoff.split("\n").filter((line) => line !== "")
   const below = (part: keyof typeof STANDING): string[] => linesBelow(conversation, STANDING[part])
   const [written = "", ...told] = below("last handoff")
   const holds: Record<keyof typeof STANDING, boolean> = {
     "last handoff":
       new RegExp(`^Written [\\d-]+ [\\d:]+ UTC by session ${sessionID}\\b`).test(written) && told.includes(text),
-    "first brief": below("first brief").includes(CONSTRAINT),
-    log: logs.slice(-2).every(({ message }) => below("log").some((line) => line.endsWith(`UTC: ${message}`))),
+    "user's words": [LATER, CONSTRAINT].every((words) => below("user's words").includes(words)),
+    log: logs.slice(-2).every(({ message }) => below("log").some((line) => line.includes(quoted(message)))),
     // Without git this part is empty.
     git: !handoff.includes("\n- Git: ") || /, \d+ commits? since$/.test(below("git").at(-1) ?? ""),
   }
@@ -122,10 +133,10 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   if (told) {
     const complete = told.filter((facts) => facts.every(Boolean)).length
     const expected = (untold ? 2 : 1) + compactions
-    const text = "Each request above tells task, role, specification, definition of done and constraint"
+    const text = "Each request above tells all of it, the user's later word, too, and nothing that was undone"
     assert(complete === expected && compactions > 0, `${text} (${complete} of ${expected})`)
     const remark = untold?.map((part) => `, but not the ${part}`).join("") ?? " (it never came to that)"
-    const crash = "After kill -9 a new session is told the last handoff, the first brief, the log and git"
+    const crash = "After kill -9 a new session is told the last handoff, the user's words, the log and git"
     assert(untold?.length === 0, `${crash}${remark}`)
   }
   const isDone = test.passes && status === "done"

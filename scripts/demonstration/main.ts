@@ -9,7 +9,19 @@ import { firstRequests, hasFailed, judge, type LeftBehind, readCompactions, unto
 import { createPlace, type DemoOptions, findTraces, type Place, prepareProject } from "./place.ts"
 import * as report from "./report.ts"
 import { isCrashPoint, SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
-import { FROZEN_FILE, PROJECT_FILES, pastedMessage, TASK, testCount, workerMessage } from "./slug-project.ts"
+import {
+  BEGIN,
+  FROZEN_FILE,
+  LATER,
+  PROJECT_FILES,
+  pastedMessage,
+  TASK,
+  testCount,
+  UNDONE,
+  WAIT,
+  workerMessage,
+} from "./slug-project.ts"
+import { talk } from "./talk.ts"
 
 const { paint } = report
 const write = (text: string): void => void process.stdout.write(text)
@@ -38,16 +50,28 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
   await prepareProject(place, model?.url)
   const { title, definitionOfDone, specification: ordered } = TASK
   const taskID = await prog("add", title, "-p", "slugs", "--dod", definitionOfDone, "--desc", ordered)
-  say(...report.renderTask(taskID, options))
+  say(...report.renderTask(taskID, options, model !== undefined))
+
+  let session: string | undefined
+  if (model && options.withBaton) {
+    head("The user talks: an order, a second one, and one that is undone")
+    const said = [
+      { text: `${workerMessage(taskID)}${WAIT}` },
+      { text: LATER },
+      { text: UNDONE, isUndone: true },
+    ] as const
+    session = await talk(place, said, (one) => say(report.renderSaid(one)))
+  }
 
   head("opencode run: the agent works, and its context fills up again and again")
   const progress = report.createProgress(write, (number) => (model && SUMMARIES[number - 1]?.shown) ?? "")
-  const runShown = (message: string, killed?: AbortSignal) =>
-    runAgent(place, message, progress.show, killed).finally(progress.end)
-  let run = await runShown(options.withBaton ? workerMessage(taskID) : pastedMessage(taskID), crash)
-  let leftBehind: LeftBehind | undefined
+  const runShown = (message: string, more: { crash?: AbortSignal; session?: string | undefined } = {}) =>
+    runAgent(place, message, { show: progress.show, ...more }).finally(progress.end)
+  const order = session ? BEGIN : options.withBaton ? workerMessage(taskID) : pastedMessage(taskID)
+  let run = await runShown(order, { crash, session })
+  let leftBehind: Omit<LeftBehind, "description"> | undefined
   if (crash.aborted && run.exitCode === null) {
-    leftBehind = { sessionID: run.sessionID ?? "", ...(await readTask()) }
+    leftBehind = { sessionID: run.sessionID ?? "", logs: (await readTask()).logs }
     const remark = paint("dim", "in the middle of the work; then, with nothing else:")
     say(`   ${paint("red", "✗ kill -9")}  ${remark} opencode run "Task: ${taskID}"`)
     const next = await runShown(`Task: ${taskID}\n`)
@@ -82,7 +106,8 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
     recorded,
     specification: { ordered, inLedger: splitHandoffs(task.description).specification },
     told: told?.map(({ isTold }) => isTold),
-    untold: leftBehind && afterCrash ? untoldIn(afterCrash, leftBehind) : undefined,
+    untold:
+      leftBehind && afterCrash ? untoldIn(afterCrash, { ...leftBehind, description: task.description }) : undefined,
     test: { passes: exitCode === 0, summary: `node --test: ${passed} of ${tests}` },
     isFrozenFileUntouched: readFileSync(join(directory, FROZEN_FILE), "utf8") === PROJECT_FILES[FROZEN_FILE],
     status: task.status,

@@ -4,6 +4,7 @@ import { type AgentEvent, type AgentRun, cut } from "./agent-run.ts"
 import { type Claim, FACTS, type FirstRequest, linesBelow, type RecordedCompaction, STANDING } from "./claims.ts"
 import type { DemoOptions, Place } from "./place.ts"
 import { CONSTRAINT, TASK } from "./slug-project.ts"
+import type { Said } from "./talk.ts"
 
 const { NO_COLOR, FORCE_COLOR, TERM } = process.env
 /** NO_COLOR (no-color.org) overrides FORCE_COLOR; without them, colour is used in a terminal. */
@@ -31,12 +32,19 @@ export const renderHeader = ({ withBaton, model }: DemoOptions, version: string)
   return [paint("bold", title), real, `${paint("yellow", "scripted ")}  ${scripted}`]
 }
 
-export const renderTask = (taskID: string, { withBaton }: DemoOptions): string[] => {
+/** A message of the user's. */
+export const renderSaid = ({ text, isUndone }: Said): string => {
+  const line = cut(text.trim().replaceAll("\n", " ⏎ "), WIDTH - 16)
+  return `${INDENT}${paint("cyan", "›")} ${isUndone ? `${paint("dim", line)}  ${paint("yellow", "↶ undone")}` : line}`
+}
+
+/** @param isTold the messages are shown on their own */
+export const renderTask = (taskID: string, { withBaton }: DemoOptions, isTold: boolean): string[] => {
   const pasted = withBaton ? "" : paint("dim", " ⏎ and all of the task, pasted")
   const rows = [
     ["task", `${paint("bold", taskID)}  ${TASK.title}`],
     ["done when", TASK.definitionOfDone],
-    ["message", `Task: ${taskID} ⏎ ${CONSTRAINT}${pasted}`],
+    ...(isTold && withBaton ? [] : [["message", `Task: ${taskID} ⏎ ${CONSTRAINT}${pasted}`] as const]),
   ] as const
   return rows.map(([name, text]) => `${INDENT}${paint("dim", name.padEnd(11))}${text}`)
 }
@@ -81,7 +89,7 @@ export const renderAgentEnd = ({ seconds, lastText, error }: AgentRun): string[]
  */
 export const renderKnowledge = (told: readonly FirstRequest[], kinds: readonly string[]): string[] => {
   const row = (moment: string, cells: readonly string[]): string =>
-    `${INDENT}${moment.padEnd(36)}${cells.join("   ")}`.trimEnd()
+    `${INDENT}${moment.padEnd(37)}${cells.join("  ")}`.trimEnd()
   const titles = FACTS.map(([name]) => name)
   const left = [...kinds]
   const rows = told.map(({ after, isTold }, index) => {

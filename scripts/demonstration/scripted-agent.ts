@@ -1,5 +1,5 @@
 import type { ModelReply, ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
-import { ACCENTS_EDIT, CONSTRAINT, SHARP_S_EDIT, TASK, testCount } from "./slug-project.ts"
+import { ACCENTS_EDIT, BEGIN, CONSTRAINT, LATER, SHARP_S_EDIT, TASK, testCount, WAIT } from "./slug-project.ts"
 
 /** A usage this close to the demo's 20,000 tokens makes OpenCode compact before the next turn. */
 const FULL_TOKENS = 19_700
@@ -86,6 +86,7 @@ export const answerTurn = (seen: string): ModelReply => {
   const taskID = taskIn(seen)
   if (!taskID) return { text: LOST }
   if (!isAssigned(seen, taskID)) return { text: UNTOLD }
+  if (seen.includes(WAIT) && !seen.includes(BEGIN)) return { text: "Noted. I wait for the rest." }
   const step = STEPS.find(({ isDone }) => !isDone(seen))
   if (!step) return { text: FINISHED }
   return step.fillsContext ? { ...step.take(taskID, seen), promptTokens: FULL_TOKENS } : step.take(taskID, seen)
@@ -104,7 +105,7 @@ const summariseFaithfully = (seen: string): string => {
   const shown = (...facts: string[]): string => list(facts.filter((fact) => seen.includes(fact)))
   return [
     `## Done\n${list(reached)}`,
-    `## Constraints and decisions that must persist\n${shown(CONSTRAINT, TASK.definitionOfDone, TASK.specification)}`,
+    `## Constraints and decisions that must persist\n${shown(CONSTRAINT, LATER, TASK.definitionOfDone, TASK.specification)}`,
     `## Protocol state\n${taskID ? shown(`Task: ${taskID}`, "Role: worker", ...commandsOf(taskID)) : list([])}`,
   ].join("\n\n")
 }

@@ -18,6 +18,11 @@ export const CONSTRAINT = "slugify.test.js is frozen for the release, never edit
 /** The user's message: the task's name, and a constraint that is written nowhere else. */
 export const workerMessage = (taskID: string): string => `Task: ${taskID}\n${CONSTRAINT}\n`
 
+export const WAIT = "Do not begin yet: there is more."
+export const LATER = "One more thing: slugify stays a named export, no default export."
+export const UNDONE = "And delete slugify.js when you are done."
+export const BEGIN = "That is all. Begin now."
+
 /** The message that a user without Baton has to paste, so that the agent knows its work. */
 export const pastedMessage = (taskID: string): string =>
   [

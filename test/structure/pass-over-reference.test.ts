@@ -31,12 +31,14 @@ const WIDE_AND_NARROW: Partial<Record<PolicyKey, readonly string[]>> = {
 const overrideMay = (key: PolicyKey): string => {
   const value = BUILT_IN_POLICY[key]
   const [wide, narrow] = typeof value === "number" ? [value, value - 1] : (WIDE_AND_NARROW[key] ?? [true, false])
-  const isRefused = (defaults: PolicyPart, said: unknown): boolean => {
+  const resolve = (defaults: PolicyPart, said: unknown) => {
     const file = { defaults, pairs: {}, subagents: {} }
-    return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: said } }).kind === "refused"
+    return resolvePolicy({ file, originator: "a", subagent: "b", override: { [key]: said } })
   }
+  const isRefused = (defaults: PolicyPart, said: unknown): boolean => resolve(defaults, said).kind === "refused"
   if (typeof value === "number" && isRefused({}, value + 1)) return "only less"
-  if (!isRefused({ [key]: narrow }, wide)) return "free"
+  const beyond = resolve({ [key]: narrow }, wide)
+  if (beyond.kind === "resolved") return beyond.policy.values[key] === narrow ? "reduced to the file's" : "free"
   return key.startsWith("can_") ? "only less" : "no further than the file"
 }
 

@@ -41,7 +41,7 @@ The next steps in order; the first can be started at once.
 What was tried, the error word for word, why; hypotheses ruled out.
 
 ## Constraints and decisions that must persist
-What the user, the specification or the project demands or forbids. Never shorten this list.
+What the user, the specification or the project demands or forbids; the user's newest word counts. Never shorten this list.
 
 ## Technical decisions and why
 What was chosen, the reason, what was rejected.
@@ -50,8 +50,8 @@ What was chosen, the reason, what was rejected.
 Task ID, role, state, last checkpoint; stuck or blocked on what.
 
 ## Recording
-Tell the continuing agent: this handoff is already recorded; go on with \`prog log ID "…"\` for each step and \`prog desc\`
-for the handoff section of the description only, with the specification left word for word.
+Tell the continuing agent: this handoff is already recorded; go on with \`prog log ID "…"\` for each step. \`prog desc\`
+replaces the whole description: only to correct its handoff section, with the specification left word for word.
 `
 
 export type ContextDeps = {

@@ -24,7 +24,7 @@ import { readUncommitted } from "./own-files.ts"
 import { createReadSession } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
 import { type FileReference, parseReferences, renderReference } from "./references.ts"
-import { chooseTarget, whyNotStarted } from "./start.ts"
+import { chooseTarget, type Starting, whyNotStarted } from "./start.ts"
 import { isOwnCommand } from "./tools.ts"
 
 type HandoffRequest = {
@@ -45,10 +45,7 @@ type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
   findTask: (sessionID: string) => Promise<SessionTask | undefined>
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
-  whyNotStarted: (
-    session: { sessionID: string; parentID: string | undefined },
-    wish: "user" | "model",
-  ) => Promise<string | undefined>
+  whyNotStarted: (session: Starting, wish: "user" | "model") => Promise<string | undefined>
   chooseTarget: (
     wanted: Pick<HandoffRequest, "agent" | "model">,
     current: AgentAndModel | undefined,
@@ -152,7 +149,9 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       gatherFacts(sessionID),
       findTask(sessionID),
       loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
-      wish && own.kind === "ok" ? whyNotStarted({ sessionID, parentID: own.value.parentID }, wish) : undefined,
+      wish && own.kind === "ok"
+        ? whyNotStarted({ sessionID, ...own.value, agent: current?.agent, targetAgent: target?.agent }, wish)
+        : undefined,
     ])
     const draft = renderDraft({
       sessionID,
@@ -288,7 +287,7 @@ export const createHandoffFeature = (
 
   const userInterface = detectUi({ argv: process.argv, isMainThread })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
-  const starting = { sessions, records: records.list, userInterface, startDeadline }
+  const starting = { sessions, childSessions, records: records.list, userInterface, startDeadline }
   const choosing = { childSessions, models: () => readModels(client) }
 
   return {

@@ -1,5 +1,7 @@
 import type { ChildSessions } from "../host/child-sessions.ts"
 import { collectUserText } from "../host/messages.ts"
+import type { PermissionRule } from "../host/permissions.ts"
+import { findBeyond } from "../host/rule-sets.ts"
 import {
   type AgentAndModel,
   isSameModel,
@@ -65,22 +67,57 @@ type Wish = "user" | "model"
 
 type StartDeps = {
   sessions: Pick<Sessions, "messages" | "parent">
+  childSessions: Pick<ChildSessions, "agents">
   records: () => Promise<readonly HandoffRecord[]>
   userInterface: Interface
   startDeadline: () => () => boolean
 }
 
+export type Starting = {
+  readonly sessionID: string
+  readonly parentID: string | undefined
+  /** The session's own rules, which the new one has, too. */
+  readonly permission: readonly PermissionRule[]
+  readonly agent: string | undefined
+  /** The agent that the new session is to have. */
+  readonly targetAgent: string | undefined
+}
+
+/** OpenCode's tools that ask the user themselves. */
+const ASKING: ReadonlySet<string> = new Set(["question", "plan_enter", "plan_exit"])
+
+/** @returns the reason why a model must not start this agent: it may do what the model's own agent may not */
+const whyNotAgent = async (
+  { childSessions }: Pick<StartDeps, "childSessions">,
+  { agent, targetAgent, permission }: Starting,
+): Promise<string | undefined> => {
+  if (targetAgent === undefined || targetAgent === agent) return undefined
+  const how = "the user begins it with /handoff --start"
+  const answer = await childSessions.agents()
+  const rulesOf = (name: string | undefined): PermissionRule[] | undefined => {
+    const found = answer.kind === "ok" ? answer.value.find((each) => each.name === name) : undefined
+    return found && [...found.permission, ...permission].filter((rule) => !ASKING.has(rule.permission))
+  }
+  const [own, target] = [rulesOf(agent), rulesOf(targetAgent)]
+  if (!own || !target) return `whether ${targetAgent} may do more than ${agent ?? "this agent"} is not known: ${how}`
+  const beyond = findBeyond(target, own)
+  return beyond && `${targetAgent} may do more than ${agent} (${beyond.permission} ${beyond.pattern}): ${how}`
+}
+
 /** @returns the reason why the new session must not begin at once, so that nothing runs in it; undefined for none */
 export const whyNotStarted = async (
-  { sessions, records, userInterface, startDeadline }: StartDeps,
-  { sessionID, parentID }: { sessionID: string; parentID: string | undefined },
+  { sessions, childSessions, records, userInterface, startDeadline }: StartDeps,
+  starting: Starting,
   wish: Wish,
 ): Promise<string | undefined> => {
+  const { sessionID, parentID } = starting
   if (userInterface === "run")
     return "`opencode run` ends with this session's turn, and a second session would end with it"
   if (userInterface === "tui" && wish === "model")
     return "in the TUI the user decides: /handoff --start begins the new session at once"
   if (parentID !== undefined) return "this is a subagent's session: its answer goes to the session that started it"
+  const beyond = wish === "model" ? await whyNotAgent({ childSessions }, starting) : undefined
+  if (beyond !== undefined) return beyond
   const started = await countStarted({ sessions, isOver: startDeadline() }, sessionID, await records())
   return started < MAX_STARTED_IN_A_ROW
     ? undefined

@@ -121,8 +121,9 @@ export const findSkillAgents = async (projectRoot: string, log: Pick<Log, "warn"
   return found
 }
 
-/** The permission to return a result, for policies that ask before it goes back. */
+/** The permission to return a result; what the question says follows it, since OpenCode shows a permission's name alone. */
 export const RESULT_PERMISSION = "pass_over_result"
+const RESULT_QUESTION = `${RESULT_PERMISSION} *`
 
 type Action = "allow" | "ask" | "deny"
 type Rules = Record<string, Action | Record<string, Action>>
@@ -137,6 +138,8 @@ const READING: Rules = {
   grep: "allow",
   list: "allow",
   lsp: "allow",
+  task_show: "allow",
+  task_log: "allow",
   external_directory: "deny",
   [RETURN_TOOL]: "allow",
 }
@@ -169,10 +172,15 @@ line, and what you looked for and did not find.`,
 
 const READY_MADE: Readonly<Record<string, Agent>> = { audit: AUDIT, scout: SCOUT }
 
-const withReturn = (permission: unknown): unknown =>
-  typeof permission === "object" && permission !== null && "*" in permission && !(RETURN_TOOL in permission)
-    ? { ...permission, [RETURN_TOOL]: "allow" }
-    : permission
+const withReturn = (permission: unknown): unknown => {
+  if (typeof permission !== "object" || permission === null) return permission
+  const result: unknown = Reflect.get(permission, RESULT_PERMISSION)
+  return {
+    ...permission,
+    ...("*" in permission && !(RETURN_TOOL in permission) ? { [RETURN_TOOL]: "allow" } : {}),
+    ...(result === undefined ? {} : { [RESULT_QUESTION]: result }),
+  }
+}
 
 /**
  * Adds the subagent skills and the ready-made agents to OpenCode's configuration; an agent of the user with the same name is
@@ -231,7 +239,7 @@ const toRules = (given: unknown): Record<string, unknown> => {
 /** The user's own rules, plus the rules that the feature needs where the user has none. */
 const permissionWithResult = (own: Readonly<Record<string, unknown>>): Record<string, unknown> => {
   // A user who allows everything by an own rule wants no dialogs.
-  const isDecided = RESULT_PERMISSION in own || own["*"] === "allow"
-  const asks = isDecided ? {} : { [RESULT_PERMISSION]: "ask" }
+  const action = own[RESULT_PERMISSION] ?? (own["*"] === "allow" ? undefined : "ask")
+  const asks = action === undefined ? {} : { [RESULT_PERMISSION]: action, [RESULT_QUESTION]: action }
   return { ...own, ...asks, ...(RETURN_TOOL in own ? {} : { [RETURN_TOOL]: "allow" }) }
 }

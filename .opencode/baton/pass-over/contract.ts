@@ -76,6 +76,7 @@ export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictOb
   const { artifact, finding, claimedArtifact } = artifactSchemas(z, object)
   const time = z.iso.datetime()
   const name = z.string().min(1)
+  const count = z.number().int().min(0)
 
   const workContext = object({
     objective: name.describe("What is to be done"),
@@ -156,6 +157,10 @@ export const contractSchemas = (z: Zod, object: Zod["strictObject"] = z.strictOb
       recommendations: z.array(z.string()),
     }),
     artifacts: z.array(artifact),
+    reading: object({ files: count, searches: count, commands: count, sent: count }).describe(
+      "How much the subagent looked at: different files, searches, shell commands, files that came with the order",
+    ),
+    refused: z.array(z.string()).describe("Permissions that the subagent was refused, such as `bash make`"),
     left_out: z
       .array(object({ path: name, reason: z.string() }))
       .default([])

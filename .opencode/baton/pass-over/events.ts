@@ -1,12 +1,12 @@
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
-import { disableTools, pathsToWrite } from "../host/messages.ts"
+import { disableTools, enableTool, noteTextOf, pathsToWrite } from "../host/messages.ts"
 import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { RETURN_TOOL } from "./agents.ts"
 import { type ActivePass, type ActivePasses, hasReturned } from "./child/active-passes.ts"
-import { isToolAllowed, type Limits, refusedTools } from "./child/permissions.ts"
+import { isDenied, isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { escapesSandbox, type SandboxCall, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
@@ -23,14 +23,18 @@ export type PassSignal =
       readonly sessionID: string
       readonly permissionID: string
       readonly passID: string | undefined
+      /** Of a question about a result. */
+      readonly subagent: string | undefined
+      readonly isCritical: boolean
     }
-  | { readonly kind: "answered"; readonly permissionID: string }
+  | { readonly kind: "answered"; readonly permissionID: string; readonly reply: string | undefined }
 
 export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | undefined => {
   const sessionID = sessionOf(properties)
   if (type === "permission.replied") {
     const permissionID = answeredPermission(properties)
-    return permissionID === undefined ? undefined : { kind: "answered", permissionID }
+    const reply = text(field(properties, "reply")) ?? text(field(properties, "response"))
+    return permissionID === undefined ? undefined : { kind: "answered", permissionID, reply }
   }
   if (sessionID === undefined) return undefined
   switch (type) {
@@ -48,7 +52,11 @@ export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | un
     case "permission.updated": {
       const permissionID = text(field(properties, "id"))
       const passID = text(field(properties, "metadata", "pass_over_id"))
-      return permissionID === undefined ? undefined : { kind: "asked", sessionID, permissionID, passID }
+      const subagent = text(field(properties, "metadata", "subagent"))
+      const isCritical = field(properties, "metadata", "is_critical") === true
+      return permissionID === undefined
+        ? undefined
+        : { kind: "asked", sessionID, permissionID, passID, subagent, isCritical }
     }
     default:
       return undefined
@@ -136,6 +144,27 @@ export const hiddenTools = ({ worksOnPass, hasPasses, limits }: SessionRole): st
   ...(hasPasses ? [] : [APPLY_TOOL, REJECT_TOOL, STATUS_TOOL]),
 ]
 
+const mayUseShell = ({ limits, prepared }: ActivePass): boolean =>
+  isToolAllowed("bash", limits) &&
+  ![prepared.subagent.permission, prepared.originatorRules].some((rules) => isDenied(rules, "bash"))
+
+/** Offers an agent without a shell the tools in place of `prog`, and names no command of it where its task is told. */
+const offerTaskTools = (messages: readonly StoredMessage[], { limits, prepared }: ActivePass): void => {
+  const { task } = prepared.request.work_context
+  if (!task) return
+  const isOffered = limits.can_run_tools
+  if (isOffered) for (const tool of TASK_TOOLS) enableTool(messages, tool)
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (part.type === "text" && noteTextOf(part) !== undefined) part.text = withoutCommands(part.text, isOffered)
+  }
+}
+
+/** The note on a task as an agent without a shell gets it. @param isOffered the tools take the place of commands; else the lines go */
+export const withoutCommands = (text: string, isOffered: boolean): string =>
+  isOffered
+    ? text.replaceAll(/(`?)prog (show|log) [\w-]+(?: "…")?\1/g, "$1task_$2$1")
+    : text.replaceAll(/^.*\bprog (?:show|log) .*\n?/gm, "")
+
 type SessionHooksDeps = {
   readonly activePasses: ActivePasses
   /** Resolves when the files of a pass are ready for its tools. */
@@ -192,7 +221,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         if (!hasUser && activePasses.covering(signal.sessionID)) await permissions.refuse(signal)
         return
       case "answered":
-        return permissions.answered(signal.permissionID)
+        return permissions.answered(signal.permissionID, signal.reply)
     }
   }
 
@@ -209,7 +238,10 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         hasPasses: store.idsOfSession(sessionID).length > 0,
         limits: activePasses.covering(sessionID)?.limits,
       })
-      return hidden.length === 0 ? undefined : () => disableTools(messages, hidden)
+      return () => {
+        disableTools(messages, hidden)
+        if (own && !mayUseShell(own)) offerTaskTools(messages, own)
+      }
     },
 
     /** Leads a shell that a pass's child starts into its boundary. */

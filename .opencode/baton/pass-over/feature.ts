@@ -102,7 +102,7 @@ export const createPassOverFeature = (
   }
 
   const approve = (record: PassRecord, ask: ToolContext["ask"]): Promise<Approval> =>
-    approveResult(record, { ask, hasUser, recordApproval: passes.approve, cancelPrompt: permissions.cancelPrompt, log })
+    approveResult(record, { ask, hasUser, passes, questions: permissions, log })
 
   const passOver = createPassRunner({
     prepare: (call) =>

@@ -2,7 +2,6 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
 import { describeError, errorCode, type Log } from "../host/log.ts"
 import type { ActivePass, ActivePasses } from "./child/active-passes.ts"
-import { isReader } from "./child/permissions.ts"
 import type { PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
@@ -83,6 +82,9 @@ const unrecordedError = (error: unknown): PassOverError =>
     nextStep: "Do the work yourself, and tell the user, who can mend that.",
   })
 
+const withNote = ({ prepared: { note } }: ActivePass, text: string): string =>
+  note === undefined ? text : `${text}\n${note}`
+
 /** The tool pass_over. */
 export const createPassRunner = (deps: PassOverDeps) => {
   const { passes, store, sandboxes, owners, activePasses, log, now } = deps
@@ -112,10 +114,10 @@ export const createPassRunner = (deps: PassOverDeps) => {
   /** @returns the active pass, or the error */
   const startPass = async (prepared: Prepared, attemptMs: number | undefined): Promise<ActivePass | PassOverError> => {
     const { request, policy, parentPass } = prepared
-    const { can_modify_files, can_run_tools } = policy.values
+    const { can_run_tools } = policy.values
     const id = request.pass_over_id
     // An agent that cannot change files needs no sandbox, and must not get a tool that could change them.
-    const canModify = can_modify_files && can_run_tools && !isReader(prepared.subagent.permission)
+    const { canChange: canModify } = prepared
     /** Removes the pass's files; only then may another process look at it. */
     const fail = async (error: PassOverError): Promise<PassOverError> => {
       try {
@@ -206,7 +208,13 @@ export const createPassRunner = (deps: PassOverDeps) => {
 
   /** The originator goes on, and the child, too. */
   const timeOut = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
-    const timedOut = await passes.transition(pass.id, { type: "timed_out" }).catch((error: unknown) => {
+    const { timeout_ms: timeoutMs } = pass.prepared.policy.values
+    const error = passOverError("E010", {
+      message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
+      cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
+      nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
+    })
+    const timedOut = await passes.transition(pass.id, { type: "timed_out" }, {}, error).catch((error: unknown) => {
       pass.isAwaited = false
       throw error
     })
@@ -217,12 +225,6 @@ export const createPassRunner = (deps: PassOverDeps) => {
     }
     pass.hasTimedOut = true
     await detach(pass)
-    const { timeout_ms: timeoutMs } = pass.prepared.policy.values
-    const error = passOverError("E010", {
-      message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
-      cause: `timeout_ms is ${timeoutMs}, on_timeout is continue`,
-      nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
-    })
     return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
   }
 
@@ -307,9 +309,9 @@ export const createPassRunner = (deps: PassOverDeps) => {
     if (typeof pass === "string") return pass
     if (isDetached(pass.prepared.request) && deps.canDetach(call.sessionID)) {
       await detach(pass)
-      return renderDetached(pass, "is at work.")
+      return withNote(pass, renderDetached(pass, "is at work."))
     }
-    const text = await finish(pass, context)
+    const text = withNote(pass, await finish(pass, context))
     if (!(context.abort.aborted ? await isExit(pass) : activePasses.isEnding())) return text
     // Nothing waits for the answer any more: the next start tells the result.
     await passes.transition(pass.id, { type: "untold" })

@@ -6,6 +6,7 @@ import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
 import type { ActivePass } from "./child/active-passes.ts"
 import type { CollectedContext } from "./child/context.ts"
+import { isReader } from "./child/permissions.ts"
 import type { PassOverArguments, PassOverRequest } from "./contract.ts"
 import { type PassOverError, passOverError } from "./errors.ts"
 import { checkChain, readChain, unreadableChain } from "./policy/chain.ts"
@@ -27,6 +28,8 @@ export type Prepared = BeginPass & {
   readonly model: AgentAndModel["model"] | undefined
   /** The pass that the originator itself works on. */
   readonly parentPass: string | undefined
+  /** For the originator: what of its override was reduced. */
+  readonly note: string | undefined
 }
 
 type Ready = { readonly kind: "ready"; readonly prepared: Prepared }
@@ -118,7 +121,7 @@ const checkRequest = async (
     inherited: above && { ...above.limits, sandbox: above.boundary ? "os" : "copy" },
   })
   if (resolution.kind === "refused") return resolution
-  const { policy } = resolution
+  const { policy, note } = resolution
   const known = agents.value.filter(canReceive)
   const broken = checkChain({
     stack: chain.stack,
@@ -175,7 +178,9 @@ const checkRequest = async (
       model,
       cacheKey: policy.values.cache ? cacheKeyOf(question) : null,
       audit: policyRead.file.audit_log,
+      canChange: policy.values.can_modify_files && policy.values.can_run_tools && !isReader(subagent.permission),
       parentPass: above?.id,
+      note,
     },
   }
 }

@@ -96,13 +96,24 @@ const REVIEW = {
   files: ["src/parser.js"],
 }
 export const FINDING = "a lone CR at the end of the text stays in the last word"
-const REVIEWED = {
-  status: "completed",
-  decision: "changes_requested",
-  summary: "One line end is lost.",
-  findings: [
-    { severity: "error", path: "src/parser.js", line: 5, message: FINDING, fix: "cut it off before the split" },
-  ],
+/** Judges by the file as the reviewer has read it. */
+const reviewOf = (conversation: string) => {
+  const read = conversation.slice(conversation.lastIndexOf("[tool]"))
+  const line = Number(/^(?:<content>)?\s*(\d+)\W.*text\.split\(/m.exec(read)?.[1] ?? 0)
+  if (line === 0) return { status: "completed", decision: "approved", summary: "No line end is lost." }
+  const finding = {
+    severity: "error",
+    path: "src/parser.js",
+    line,
+    message: FINDING,
+    fix: "cut it off before the split",
+  }
+  return {
+    status: "completed",
+    decision: "changes_requested",
+    summary: "One line end is lost.",
+    findings: [finding],
+  }
 }
 const MEND = {
   subagent: "general",
@@ -147,7 +158,6 @@ const SCENES: readonly Scene[] = [
 
 const MENDED = { status: "completed", summary: "The lone CR is cut off.", findings: [] }
 const SUBAGENT_SCENES: readonly Scene[] = [
-  [REVIEW.objective, [READ, returns(REVIEWED)], ""],
   [MEND.objective, [READ, edit(SPLIT, SPLIT_MENDED), write(UNWANTED), returns(MENDED)], ""],
 ]
 
@@ -198,7 +208,8 @@ export const createTourAgent = (released: Promise<void>): Script => {
     if (kind === "turn") isAgain = false
     if (isOrdered(request)) {
       const order = conversation.slice(0, conversation.indexOf("# Context of the work"))
-      return play(request, SUBAGENT_SCENES, order) ?? { text: "There is no such order." }
+      const review: Scene = [REVIEW.objective, [READ, returns(reviewOf(conversation))], ""]
+      return play(request, [review, ...SUBAGENT_SCENES], order) ?? { text: "There is no such order." }
     }
     // The last message of the user, or of OpenCode in the user's place, without tool answers.
     const spoken = newestWords(request).split("\n\n[assistant]", 1).join()

@@ -81,7 +81,7 @@ describe("a result that the user has not released", () => {
     const context = () => ({
       ...fakeToolContext(passes.opencode.rootID),
       ask: async ({ permission }: { permission: string }) => {
-        if (permission !== "pass_over_result") return
+        if (!permission.startsWith("pass_over_result ")) return
         user.asked++
         if (user.says === "no") throw new Error("rejected")
       },

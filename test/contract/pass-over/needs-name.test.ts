@@ -12,16 +12,28 @@ const PLANTED = [
   ...[".gitmodules", ".github/workflows/x.yml", ".vscode/tasks.json", ".husky/pre-commit", ".envrc", ".mcp.json"],
   ...["AGENTS.md", "CLAUDE.md"],
 ]
-const RUNNING = "prompts/handoff.md packages/app/.envrc packages/app/agents.md .GitHub/Workflows/x.yml".split(" ")
+const RUNNING =
+  "prompts/handoff.md packages/app/.envrc packages/app/agents.md .GitHub/Workflows/x.yml .github/CODEOWNERS package.json a/Makefile .claude/settings.json .devcontainer/a.json .cursor/rules/a.mdc .circleci/config.yml .pre-commit-config.yaml lefthook.yml .npmrc .bashrc conftest.py lib/sitecustomize.py GEMINI.md .cursorrules vite.config.ts build.rs CMakeLists.txt a.gradle.kts app/App.csproj .any/thing".split(
+    " ",
+  )
 const ORDINARY =
-  "src/a.ts docs/AGENTS.md.txt .github/CODEOWNERS src/opencode.ts my.envrc husky/a prompts/mine.md".split(" ")
+  "src/a.ts docs/AGENTS.md.txt src/opencode.ts my.envrc husky/a prompts/mine.md test/a.test.ts scripts/run.sh tools/make.py docs/package.json.md src/config.ts src/build.ts".split(
+    " ",
+  )
 
 describe("a file that is applied by its name alone", () => {
-  test(promised("pass-over.B9", "is one that programs run or obey, at any depth and in any case"), () => {
-    for (const path of [...PLANTED, ...RUNNING]) expect(reasonForName({ path }), path).toBeDefined()
-    for (const path of ORDINARY) expect(reasonForName({ path }), path).toBeUndefined()
-    expect(reasonForName({ path: "src/a.ts", previous_path: ".envrc" })).toBeDefined()
-  })
+  test(
+    promised(["pass-over.B9", "passes.A6"], "is one that programs run or obey, at any depth and in any case"),
+    () => {
+      for (const path of [...PLANTED, ...RUNNING]) expect(reasonForName({ path }), path).toBeDefined()
+      for (const path of ORDINARY) expect(reasonForName({ path }), path).toBeUndefined()
+      expect(reasonForName({ path: "src/a.ts", previous_path: ".envrc" })).toBeDefined()
+      const reasons = [".envrc", "package.json", "AGENTS.md"].map((path) => reasonForName({ path }))
+      expect(new Set(reasons).size).toBe(3)
+      expect(reasonForName({ path: "run.sh", new_mode: "100755" })).toBe("it is executable")
+      expect(reasonForName({ path: "run.sh", new_mode: "100644" })).toBeUndefined()
+    },
+  )
 
   test.each([
     ["docs/link", "../src/a.ts", false],
@@ -57,9 +69,9 @@ describe("what a child planted", () => {
     expect(lstatSync(join(passes.root, "inside")).isSymbolicLink()).toBe(true)
     expect(answer).toContain('added NOTES.md (link → "/etc/shadow", applied by its name alone: it leads out')
     expect(answer).toContain('added inside (link → "ok.txt"')
-    expect(answer).toContain("added run.sh (executable")
-    expect(answer).toContain("added .envrc (applied by its name alone: programs run or obey it")
-    expect(answer).toContain("14 of them are pending")
+    expect(answer).toContain("added run.sh (executable, applied by its name alone: it is executable")
+    expect(answer).toContain("added .envrc (applied by its name alone: a name with a dot in front is for tools")
+    expect(answer).toContain("15 of them are pending")
   })
 
   test(promised("pass-over.B9", "is not applied with the rest, and when it is named it is"), async () => {

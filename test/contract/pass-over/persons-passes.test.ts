@@ -29,7 +29,7 @@ describe("a person in the shell", () => {
     const { id, person } = await openReturned()
     const { text } = await person.show(id)
     for (const part of [
-      "coder  changes requested, 1 finding",
+      "coder  changes requested, 1 finding, 0 files read",
       "Objective: Work",
       "error a.txt:1: The b is missing",
       `Apply them: baton passes apply ${id}`,

@@ -245,7 +245,8 @@ test(promised("pass-over.B2", "a file whose apply could not be noted is taken ba
   const state = createStateFolder(root)
   let saves = 0
   const write: typeof state.write = async (path, ...rest) => {
-    if (path.endsWith("pass.json") && ++saves === 1)
+    // That of both files, then that of the first alone.
+    if (path.endsWith("pass.json") && ++saves <= 2)
       throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" })
     await state.write(path, ...rest)
   }
@@ -358,5 +359,27 @@ describe("what is refused", () => {
     expect(readIn(sandbox, "a.txt")).toContain("one")
     writeFiles(sandbox, { "a.txt": "x" })
     expect(succeed(await passes.collect("p1")).modifications).toHaveLength(1)
+  })
+})
+
+describe("many files", () => {
+  const MANY = Object.fromEntries(Array.from({ length: 250 }, (_, at) => [`many/${at}.txt`, `${at}\n`]))
+
+  test.each([
+    ["recorded with 200 others", 0, 2],
+    ["tried alone where their group failed", 1, 202],
+  ])(promised("passes.A6", "are %s, and all of them applied"), async (_how, failing, expected) => {
+    const { root, begin } = createPassProject()
+    let records = 0
+    const isNoted = () => {
+      if (records++ < failing) throw new Error("the disk was full for a moment")
+      return true
+    }
+    const passes = connectSandboxes(root, root, { isNoted })
+    await begin("p1", { passes, writes: MANY })
+    const applied = succeed(await passes.autoApply("p1"))
+    expect(applied).toMatchObject({ complete: true, held: 0 })
+    expect(readIn(root, "many/249.txt")).toBe("249\n")
+    expect(records).toBe(expected)
   })
 })

@@ -57,9 +57,12 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say("And no comments.", third)
     await sendCommand(task, third, "")
     const last = await draftIn(task, handedOverTo(task))
-    const later =
-      "## The user's later messages, verbatim, oldest first\n> Use tabs,\n> never spaces. Task: is no line here."
-    expectInOrder(last, [MARKER, PROMPT, later, "> And no comments.", "## Facts"])
+    const words = [
+      "## The user's own words, newest first",
+      "And no comments.",
+      "Use tabs,\nnever spaces. Task: is no line here.",
+    ]
+    expectInOrder(last, [MARKER, PROMPT, ...words, "## Facts"])
     expect(occurrences(last, MARKER)).toBe(1)
     expect(last).not.toContain(TEMPLATE)
   })
@@ -126,6 +129,38 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(newestWords(task.model.received("turn").at(-1) ?? { conversation: "" })).toMatch(
         /a rule which prevents you|unavailable tool 'webfetch'/,
       )
+    },
+  )
+
+  test(
+    promised("passes.A7", "an agent that reads does not start one that edits; --start of the user does"),
+    async () => {
+      let wanted: Record<string, unknown> = { agent: "build", start: true }
+      const script = (request: ModelRequest) =>
+        request.conversation.startsWith(`[user] ${MARKER}`)
+          ? { text: "I go on." }
+          : handoffScript({ prompt: PROMPT, files: [], ...wanted })(request)
+      const task = await openSharedTask(binary, script)
+      task.project.write(
+        ".opencode/agent/reader.md",
+        '---\ndescription: reads\nmode: primary\npermission:\n  "*": deny\n  read: allow\n  handoff_session: allow\n---\nYou read.\n',
+      )
+      const from = (await task.client.session.create({ body: {} })).data?.id ?? ""
+      const hand = (goal: string) =>
+        task.client.session.command({
+          path: { id: from },
+          body: { command: "handoff", arguments: goal, agent: "reader" },
+        })
+      await hand("")
+      const answer = turnsOf(task).at(-1) ?? ""
+      expect(answer).toMatch(
+        /Not started: build may do more than reader \(.+\): the user begins it with \/handoff --start/,
+      )
+      expect(startedIn(task)).toEqual([])
+      expect(turnsOf(task).some((text) => text.startsWith(`[user] ${MARKER}`))).toBe(false)
+      wanted = { agent: "build" }
+      await hand("--start Go on")
+      expect(startedIn(task)).toHaveLength(1)
     },
   )
 

@@ -85,7 +85,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       HANDED_OVER.prompt,
       `## Definition of done\n${TASK.definitionOfDone}`,
       `## Specification\n${TASK.specification}`,
-      `## The user's first request, verbatim\n> Task: ${taskID}\n>\n> ${BRIEF}`,
+      ...["## The user's own words, newest first", ` Task: ${taskID}\n\n${BRIEF}`],
       ...["## Facts gathered by program", "Git: branch main", "Not committed ("],
       `Called the Read tool with the following input: {"filePath":"${join(task.project.directory, "src/parser.ts")}"}`,
       "00001| export const parse = () => 1\n(End of file - 1 lines)\n</file>",

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFile
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { AuditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
 import {
@@ -18,8 +19,14 @@ import {
 } from "../../support/index.ts"
 import { passOver, returns, START } from "../../support/model/pass-over-script.ts"
 import { openServer } from "../../support/opencode/model-project.ts"
-import { openSharedPasses, type PassOverProject, sources } from "../../support/opencode/pass-over-project.ts"
+import {
+  openPassOverProject,
+  openSharedPasses,
+  type PassOverProject,
+  sources,
+} from "../../support/opencode/pass-over-project.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
+import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
 import { compact, createSession, messagesOf, onEvents, turnsOf } from "../sessions.ts"
 
 /** The project's passes, oldest first. */
@@ -27,6 +34,15 @@ const passRecords = ({ directory }: TestProject): PassRecord[] => {
   const folder = join(directory, ".opencode", "state", "pass-over")
   const ids = readdirSync(folder).filter((name) => name.startsWith("pass_"))
   return ids.sort().map((id) => JSON.parse(readFileSync(join(folder, id, "pass.json"), "utf8")))
+}
+
+/** The lines of the project's audit, in order. */
+const auditLines = ({ directory }: TestProject): AuditEntry[] => {
+  const folder = join(directory, ".opencode", "pass-over-logs")
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl"))
+  return names
+    .flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"))
+    .map((line) => JSON.parse(line))
 }
 
 const passStates = (project: TestProject): string[] => passRecords(project).map(({ state }) => state.state)
@@ -181,7 +197,9 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       expect(record?.state).toMatchObject({ is_late: true, undecided: ["src/done.ts"] })
       // On 1.3.2 the end of the aborted turn may end this one as well.
       await task.sayLater("What happened?")
-      expect(await announcement(task)).toContain(`pass_over_status {"pass_over_id":"${record?.request.pass_over_id}"}`)
+      const told = await announcement(task)
+      expect(told).toContain(`${record?.request.pass_over_id}: coder → aborted (came late)`)
+      expect(told).toContain(`pass_over_apply {"pass_over_id":"${record?.request.pass_over_id}"}`)
       expect(sources(task.project)).toEqual(["a.ts"])
     },
   )
@@ -315,8 +333,8 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
         const records = passRecords(task.project)
         return records[2]?.output ? records : undefined
       })
-      // It is not complete, so that the user is asked when the agent wants it.
-      const ending = `pass_over_status {"pass_over_id":"${request?.pass_over_id}"}`
+      // It failed, so that it is told at once.
+      const ending = `${request?.pass_over_id}: coder → failed (came late)`
       await eventually("the announcement", () => turnsOf(task).some((text) => text.includes(ending)) || undefined)
       expect(output).toMatchObject({ status: "failed", error: { message: "OpenCode ended while the subagent worked" } })
       expect(output?.artifacts).toContainEqual(expect.objectContaining({ path: "src/cut.ts", change: "added" }))
@@ -324,35 +342,116 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
     },
   )
 
-  test(promised("pass-over.A6", "unless said otherwise the user is asked before a result goes back"), async () => {
-    const ask = passOver({ subagent: "audit", objective: "ASK-ME" })
-    const task = await openPassOverSession(binary, {
-      root: [ask, ask, DONE],
-      agents: { "ASK-ME": [returns({ decision: "approved" }), DONE] },
-      policy: "{}",
-      config: { permission: { edit: "allow", pass_over_result: "ask" } },
-    })
-    if (!canToolsAsk(binary)) {
-      await task.say("Go.")
-      const unasked = expect.stringContaining("This OpenCode cannot ask whether it may go back")
-      expect(await task.answers()).toEqual([unasked, unasked])
-      return
-    }
-    const asked: string[] = []
-    await onEvents(task, async (type, { id, sessionID }) => {
-      if (type !== "permission.asked") return
-      asked.push(String(id))
-      await task.client.postSessionIdPermissionsPermissionId({
-        path: { id: String(sessionID), permissionID: String(id) },
-        body: { response: asked.length === 1 ? "once" : "reject" },
+  test(
+    promised(
+      ["pass-over.A6", "passes.A3", "passes.A4"],
+      "the question says what is approved, always spares no critical finding, and nothing but that is asked",
+    ),
+    async () => {
+      const finding = { severity: "critical", path: "src/a.ts", line: 1, message: "The table is empty" }
+      const results = [{}, {}, { decision: "changes_requested", findings: [finding] }, { status: "partial" }]
+      let made = 0
+      const ask = passOver({ subagent: "coder", objective: "ASK-ME" })
+      const task = await openPassOverSession(binary, {
+        root: [passOver({ subagent: "audit", objective: "ASK-ME" }), ask, ask, ask, ask, DONE],
+        agents: {
+          "ASK-ME": [() => (made++ === 0 ? returns({ findings: [finding] }) : returns(results[made - 2])), DONE],
+        },
+        policy: "{}",
+        config: { permission: { edit: "allow", pass_over_result: "ask" } },
       })
-    })
-    await task.say("Go.")
-    expect(asked).toHaveLength(2)
-    const [released, refused] = await task.answers()
-    expect(released).toContain("decision: approved")
-    expect(refused).toContain("the user has not approved the result of audit")
-  })
+      if (!canToolsAsk(binary)) {
+        await task.say("Go.")
+        const unasked = expect.stringContaining("This OpenCode cannot ask whether it may go back")
+        expect(await task.answers()).toEqual([
+          expect.not.stringContaining("cannot ask"),
+          unasked,
+          unasked,
+          unasked,
+          expect.anything(),
+        ])
+        return
+      }
+      const asked: string[] = []
+      await onEvents(task, async (type, { id, sessionID, permission }) => {
+        if (type !== "permission.asked") return
+        asked.push(String(permission))
+        await task.client.postSessionIdPermissionsPermissionId({
+          path: { id: String(sessionID), permissionID: String(id) },
+          body: { response: asked.length === 1 ? "always" : "reject" },
+        })
+      })
+      await task.say("Go.")
+      expect(asked).toEqual([
+        "pass_over_result coder: completed, 0 files read, 0 files changed. Asked since auto_return is false.",
+        "pass_over_result coder: changes requested, 1 finding, 0 files read, 0 files changed. critical src/a.ts:1: The table is empty. Asked since it has a critical finding.",
+      ])
+      const [reviewed, released, unasked, refused, partial] = await task.answers()
+      expect(reviewed).toContain("critical src/a.ts:1: The table is empty")
+      for (const answer of [released, unasked]) expect(answer).toContain("coder → completed")
+      expect(refused).toContain("the user has not approved the result of coder")
+      expect(partial).toContain("coder → partial")
+      const decided = auditLines(task.project).flatMap(({ event, decided_by: by }) =>
+        ["released", "withheld"].includes(event) ? [`${event} by ${by}`] : [],
+      )
+      expect(decided).toEqual(["released by user", "released by user", "withheld by user"])
+    },
+  )
+
+  once(
+    promised("passes.A3", "a partial result names what was refused, and a time-out has its code in the audit"),
+    async () => {
+      const gate = createGate(returns())
+      const task = await openPassOverSession(binary, {
+        root: [
+          passOver({ subagent: "coder", objective: "MAKE-IT" }),
+          passOver({ subagent: "audit", objective: "WAIT-LONG", override: { timeout_ms: 1_000 } }),
+          DONE,
+        ],
+        agents: {
+          "MAKE-IT": [{ tool: "bash", input: { command: "make all", description: "Build" } }, { text: "I could not." }],
+          "WAIT-LONG": [gate.step, DONE],
+        },
+        policy: { defaults: { auto_return: false } },
+        config: { permission: { bash: { "*": "allow", "make *": "deny" } } },
+      })
+      await task.say("Go.")
+      gate.open()
+      const [partial, late] = await task.answers()
+      expect(partial).toMatch(/coder → partial[\s\S]*It was refused: bash make all/)
+      expect(late).toContain("E010 SUBAGENT_TIMEOUT")
+      const timedOut = auditLines(task.project).find(({ event }) => event === "timed_out")
+      expect(timedOut?.error).toMatchObject({ code: "E010" })
+    },
+  )
+})
+
+describe.skipIf(!isTmuxHere()).each(BOTH_ENDS)("OpenCode $version in a terminal", (binary) => {
+  test(
+    promised("passes.A4", "the dialog shows verdict, counts, the critical finding and why it is asked"),
+    async () => {
+      const finding = { severity: "critical", path: "src/a.ts", line: 1, message: "The table is empty" }
+      const task = await openPassOverProject(binary, {
+        root: [passOver({ subagent: "coder", objective: "ASK-ME" }), DONE],
+        agents: { "ASK-ME": [returns({ decision: "changes_requested", findings: [finding] }), DONE] },
+        config: { permission: { edit: "allow", pass_over_result: "ask" } },
+      })
+      const tui = await startTui(binary, task.project)
+      try {
+        await tui.send("Go.")
+        const screen = await tui.shows("Permission required")
+        const dialog = screen.replaceAll(/[\s┃│]+/g, " ")
+        for (const part of [
+          "coder: changes requested, 1 finding, 0 files read, 0 files changed.",
+          "critical src/a.ts:1: The table is empty.",
+          "Asked since it has a critical finding.",
+        ])
+          expect(dialog).toContain(part)
+      } finally {
+        await tui.stop()
+      }
+    },
+  )
 })
 
 // It waits for a time-out, so that one end is enough by day.

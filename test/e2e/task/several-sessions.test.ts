@@ -49,7 +49,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
     for (const number of [3, 4]) expect(shown.description).toContain(`Summary ${number}.`)
     expect(shown.description.slice(0, description.length + 6)).toBe(`${description}\n\n<!--`)
     for (const [at, conversation] of compactionsOf(task).entries()) {
-      const others = `Another agent's handoff \\(session ${sessions[(at + 1) % 2]}[^]*Summary ${at}\\.`
+      const others = `Handoff of an earlier session on this task \\(session ${sessions[(at + 1) % 2]}[^]*Summary ${at}\\.`
       if (at > 0) expect(conversation).toMatch(new RegExp(others))
       if (at > 1) expect(conversation, "its own").toContain(`Summary ${at - 1}.`)
     }

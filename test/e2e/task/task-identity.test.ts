@@ -79,7 +79,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).toContain(`by session ${elsewhere}`)
     expect(lastTurn(task)).not.toContain(`on task ${other}`)
     await compact(task, id)
-    expect(compactionsOf(task).at(-1)).toContain(`Another agent's handoff (session ${elsewhere}`)
+    expect(compactionsOf(task).at(-1)).toContain(`Handoff of an earlier session on this task (session ${elsewhere}`)
   })
 
   test(promised(["task.B2", "compaction.C7"], "a fork compacted at once knows its task, records its own"), async () => {

@@ -86,8 +86,9 @@ describe("the demo on a machine with Node and npm only", () => {
         expect(lines).toContainEqual(expect.stringMatching(new RegExp(`^ {3}\\d\\d:\\d\\d:\\d\\d {2}${number} {2}\\S`)))
       }
       expect(stdout).toMatch(/^ {3}✗ kill -9 .* opencode run "Task: ts-[0-9a-f]{6}"$/m)
-      expect(stdout).toMatch(/^ {3}after kill -9, in a new session( +✓){5}$/m)
-      expect(stdout).toMatch(/^ +first brief │ slugify\.test\.js is frozen/m)
+      expect(stdout).toMatch(/^ {3}after kill -9, in a new session( +✓){7}$/m)
+      expect(stdout).toMatch(/^ {3}› And delete slugify\.js .*↶ undone$/m)
+      expect(stdout).toMatch(/^ +user's words │ /m)
       expect(stdout).toMatch(/^scripted .*the model/m)
       expect(stderr).not.toContain("\u001b")
       expect(stdout).not.toContain("\u001b")
@@ -123,7 +124,7 @@ const describeMore = (): void => {
         /✗ .*exactly once \(0 of 2\)/,
         /✗ .*The test passes/,
         /✗ .*After kill -9 .*never came to that/,
-        /✗ .*tells task, role, specification, .*\(2 of 3\)/,
+        /✗ .*tells all of it.*\(2 of 3\)/,
       ])
         expect(claimsIn(stdout)).toContainEqual(expect.stringMatching(claim))
       expect(stdout).not.toContain("Every claim holds.")

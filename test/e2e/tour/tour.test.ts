@@ -96,7 +96,8 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
 
   test(promised("tour.A4", "a review comes back, and of a pass only what is taken"), () => {
     const [answered] = turns("audit → completed, decision: changes_requested")
-    expect(answered).toContain(FINDING)
+    expect(answered).toContain(`error src/parser.js:5: ${FINDING}`)
+    expect(answered).toContain("1 file read, 1 sent along")
     expect(seen.work.parser).toBe(FINAL_PARSER)
     expect(Object.keys(seen.trees.after)).not.toContain("NOTES.md")
     expect(seen.commands.passes.output).toMatch(/build → audit {2}returned .*\n.*build → general {2}applied /)

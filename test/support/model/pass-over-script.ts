@@ -46,6 +46,30 @@ export const returns = (input: Record<string, unknown> = {}): ModelReply => ({
   input: { status: "completed", summary: "All looked at.", ...input },
 })
 
+/**
+ * A reviewer that judges by what it was given to read: it reads these files, searches one, and wants a change for each line that
+ * holds the fault.
+ */
+export const reviews = (files: readonly string[], fault: string): AgentScript => [
+  ...files.map((filePath) => ({ tool: "read", input: { filePath } })),
+  { tool: "grep", input: { pattern: "export" } },
+  (request) => {
+    const answers = newestWords(request).split("\n\n[tool] ").slice(1)
+    const findings = files.flatMap((path, at) => {
+      const lines = (answers[at] ?? "").split("\n").filter((line) => line.includes(fault))
+      return lines.map((line) => ({
+        severity: "error",
+        path,
+        line: Number(/\d+/.exec(line)?.[0]),
+        message: line.trim(),
+      }))
+    })
+    const decision = findings.length === 0 ? "approved" : "changes_requested"
+    return returns({ decision, summary: `${findings.length} faults seen.`, findings })
+  },
+  { text: "Done." },
+]
+
 /** The root agent's newest tool answer. */
 export const lastToolAnswer = (requests: readonly ModelRequest[]): string => {
   const own = requests.filter((request) => request.kind === "turn" && !isOrdered(request))

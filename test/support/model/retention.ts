@@ -24,6 +24,44 @@ const summarise = (summariser: Summariser, request: ModelRequest): string => {
   return ["## Done", ...factsIn(request.conversation), ...ids].join("\n- ")
 }
 
+export type WordSummariser = "faithful" | "careless" | "empty" | "refusing"
+
+const WORD = /WORD-\d+-[0-9a-f]{6}/g
+
+/** A further instruction of the user's that no summariser can guess. */
+export const laterWord = (index: number): string =>
+  `${factNumber(index).replace("FACT", "WORD")} must hold from now on.`
+
+/** An agent that notes what the user says, and a summariser of one kind. */
+export const wordsScript =
+  (summariser: WordSummariser): Script =>
+  ({ kind, conversation }) => {
+    if (kind !== "compaction") return { text: "Noted." }
+    const words = [...new Set(conversation.match(WORD) ?? [])]
+    const texts: Record<WordSummariser, string> = {
+      faithful: [
+        "## Done",
+        "- none",
+        "## Constraints and decisions that must persist",
+        ...words.map((word) => `- ${word}`),
+      ].join("\n"),
+      careless: SUMMARIES.careless,
+      empty: "",
+      refusing: "I'm sorry, but I can't assist with that request.",
+    }
+    return { text: texts[summariser] }
+  }
+
+const NEWEST = 5
+
+/** Counts the user's later instructions in the last turn's request. */
+export const measureWords = (requests: readonly ModelRequest[], said: number) => {
+  const last = requests.findLast(({ kind }) => kind === "turn")?.conversation ?? ""
+  const shown = Array.from({ length: said }, (_, index) => last.includes(laterWord(index).split(" ")[0] ?? ""))
+  const count = (all: readonly boolean[]): number => all.filter(Boolean).length
+  return { kept: count(shown), newest: count(shown.slice(-NEWEST)) }
+}
+
 /** Usage just under a context of 20,000 tokens with 2,000 of output: OpenCode compacts after this reply. */
 export const COMPACTING_PROMPT_TOKENS = 19_700
 

@@ -59,6 +59,8 @@ export const workOutput = (change: Partial<WorkOutput> = {}): WorkOutput => ({
   source: "return",
   summary: { text: "All is well.", decision: "approved", findings: [], recommendations: [] },
   artifacts: [],
+  reading: { files: 2, searches: 0, commands: 0, sent: 0 },
+  refused: [],
   left_out: [],
   error: null,
   metadata: passMetadata({ completed_at: "2026-01-01T10:21:00.000Z", attempts: 1 }),
@@ -110,6 +112,8 @@ export const passRecord = (change: Partial<PassRecord> = {}): PassRecord => ({
   output: null,
   announced_at: null,
   released_at: null,
+  released_by: null,
+  can_change: true,
   cache_key: null,
   is_audited: true,
   ...change,
@@ -125,6 +129,8 @@ export const preparedPass = (values: Partial<ResolvedPolicy["values"]> = {}, req
   cacheKey: null,
   audit: { enabled: true, retention_days: 1 },
   parentPass: undefined,
+  note: undefined,
+  canChange: true,
 })
 
 /** A pass whose child is at work. */

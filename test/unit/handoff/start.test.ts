@@ -56,12 +56,62 @@ describe("sessions that start one another", () => {
     expect(await countStarted({ sessions: sessionsWith(), isOver: () => true }, "A", circle)).toBeGreaterThan(5)
   })
 
-  const decide = (sessionID: string, userInterface: Interface, wish: "user" | "model", parentID: string | undefined) =>
+  const ruled = (name: string, permission: AgentInfo["permission"]): AgentInfo => ({
+    ...{ name, description: "", prompt: "", mode: "primary", isHidden: false },
+    permission: [{ permission: "*", pattern: "*", action: "allow" }, ...permission],
+  })
+  const RULED = [
+    ruled("build", []),
+    ruled("plan", [
+      { permission: "edit", pattern: "*", action: "deny" },
+      { permission: "plan_exit", pattern: "*", action: "allow" },
+    ]),
+    ruled("asking", [
+      { permission: "edit", pattern: "*", action: "deny" },
+      { permission: "edit", pattern: "docs/*", action: "ask" },
+    ]),
+  ]
+  const decide = (
+    sessionID: string,
+    userInterface: Interface,
+    wish: "user" | "model",
+    parentID: string | undefined,
+    change: Partial<start.Starting> = {},
+  ) =>
     whyNotStarted(
-      { sessions: sessionsWith(), records: async () => RECORDS, userInterface, startDeadline: () => () => false },
-      { sessionID, parentID },
+      {
+        sessions: sessionsWith(),
+        childSessions: { agents: async () => ({ kind: "ok", value: RULED }) },
+        records: async () => RECORDS,
+        userInterface,
+        startDeadline: () => () => false,
+      },
+      { sessionID, parentID, permission: [], agent: "build", targetAgent: "build", ...change },
       wish,
     )
+
+  test.each<[string | undefined, string, "model" | "user", string | undefined]>([
+    ["build", "plan", "model", undefined],
+    ["plan", "build", "user", undefined],
+    ["plan", "build", "model", "build may do more than plan (edit *): the user begins it with /handoff --start"],
+    ["plan", "asking", "model", "asking may do more than plan (edit docs/*): the user begins it with /handoff --start"],
+    ["plan", "gone", "model", "whether gone may do more than plan is not known"],
+    [undefined, "plan", "model", "whether plan may do more than this agent is not known"],
+  ])(promised("passes.A7", "an agent %s starts one of %s by the %s: %s"), async (agent, targetAgent, wish, reason) => {
+    const answer = await decide("A", "server", wish, undefined, { agent, targetAgent })
+    if (reason === undefined) expect(answer).toBeUndefined()
+    else expect(answer).toContain(reason)
+  })
+
+  test(
+    promised("passes.A7", "what the session is denied, its new one is denied too, so that it counts for both"),
+    async () => {
+      const permission = [{ permission: "edit", pattern: "*", action: "deny" }] as const
+      expect(
+        await decide("A", "server", "model", undefined, { agent: "plan", targetAgent: "build", permission }),
+      ).toBeUndefined()
+    },
+  )
 
   test.each([
     ["A", "server", "model", undefined],

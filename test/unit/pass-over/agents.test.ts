@@ -75,7 +75,10 @@ describe("agents", () => {
     for (const action of ["deny", "ask"] as const)
       expect(register({ permission: { "*": action } as never }).permission).toMatchObject({ pass_over_result: "ask" })
     const own = { pass_over_result: "deny" }
-    expect(register({ permission: own as never }).permission).toMatchObject({ pass_over_result: "deny" })
+    const both = { pass_over_result: "deny", "pass_over_result *": "deny" }
+    expect(register({ permission: own as never }).permission).toMatchObject(both)
+    const agent = register({ agent: { mine: { permission: own as never } } }).agent.mine
+    expect(agent?.permission).toMatchObject(both)
   })
 
   const permission = (rules: object) => ({ permission: rules as never })

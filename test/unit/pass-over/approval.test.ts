@@ -2,11 +2,13 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
 import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
+import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import {
   approveResult,
   createEditPermission,
   createPermissionWatch,
 } from "../../../.opencode/baton/pass-over/result/approval.ts"
+import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { promised } from "../../requirements.ts"
 import { builtInPolicy, passRecord, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -58,57 +60,152 @@ test(promised("soak.B4", "questions that nobody answered go with their session, 
       return { kind: "ok", value: undefined }
     },
   })
+  const question = { kind: "asked", subagent: "coder", isCritical: false } as const
   for (const sessionID of ["ses_gone", "ses_here"])
-    watch.asked({ kind: "asked", sessionID, permissionID: `per_${sessionID}`, passID: "pass_1" })
-  watch.asked({ kind: "asked", sessionID: "ses_here", permissionID: "per_other", passID: undefined })
+    watch.asked({ ...question, sessionID, permissionID: `per_${sessionID}`, passID: "pass_1" })
+  watch.asked({ ...question, sessionID: "ses_here", permissionID: "per_other", passID: undefined })
   watch.forget("ses_gone")
   await watch.cancelPrompt(undefined as never)
   await watch.cancelPrompt("pass_1")
   expect(refused).toEqual(["per_ses_here"])
 })
 
-describe("a result goes back", () => {
-  const saying = (auto_return: boolean) => {
-    const policy = builtInPolicy({ auto_return })
-    return passRecord({ policy: { ...policy, levels: { ...policy.levels, auto_return: "pair" } } })
+test(promised("passes.A4", "always holds for an agent's later results, never for one with a critical finding"), () => {
+  const watch = createPermissionWatch({ answerPermission: async () => ({ kind: "ok", value: undefined }) })
+  const ask = (subagent: string, isCritical: boolean, reply: string) => {
+    watch.asked({ kind: "asked", sessionID: "ses_1", permissionID: "per_1", passID: "pass_1", subagent, isCritical })
+    watch.answered("per_1", reply)
   }
-  const asking = saying(false)
+  ask("coder", false, "once")
+  ask("coder", true, "always")
+  expect(watch.isAllowed("coder")).toBe(false)
+  ask("coder", false, "always")
+  expect([watch.isAllowed("coder"), watch.isAllowed("second")]).toEqual([true, false])
+  expect([watch.wasAsked("pass_1"), watch.wasAsked("pass_1")]).toEqual([true, false])
+})
+
+describe("a result goes back", () => {
+  const levels = { ...builtInPolicy().levels, auto_return: "pair" } as const
+  const saying = (auto_return: boolean, change: Partial<PassRecord> = {}) =>
+    passRecord({ policy: { ...builtInPolicy({ auto_return }), levels }, output: workOutput(), ...change })
   const never: Ask = () => Promise.reject(new Error("nobody was to be asked"))
-  const deps = { hasUser: true, recordApproval: async () => {}, cancelPrompt: async () => {}, log: createRecordedLog() }
 
-  const critical: Artifact = { type: "finding", severity: "critical", message: "m" }
-  const minor: Artifact = { type: "finding", severity: "error", message: "m" }
-  test.each<[boolean, string, Partial<WorkOutput>]>([
-    [true, "completed work", {}],
-    [true, "a lesser finding", { artifacts: [minor] }],
-    [false, "a critical finding", { artifacts: [minor, critical] }],
-    [false, "partial work", { status: "partial" }],
-    [false, "failed work", { status: "failed" }],
-    [false, "a time-out", { status: "timeout" }],
-  ])(promised(["pass-over.A10", "pass-over.A6"], "auto_return unasked: %s for %s"), async (expected, _what, change) => {
-    const record = { ...saying(true), output: workOutput(change) }
-    expect((await approveResult(record, { ...deps, ask: never })).kind).toBe(expected ? "approved" : "refused")
-    const unasked = await approveResult(record, { ...deps, ask: never, hasUser: false })
-    expect(unasked).toMatchObject({ note: expected ? undefined : expect.stringContaining("No user could be asked") })
+  const setUp = ({ hasUser = true, isAllowed = false, wasAsked = true } = {}) => {
+    const seen: { asked: Parameters<Ask>[0][]; decided: string[] } = { asked: [], decided: [] }
+    const watched =
+      (answer: Ask): Ask =>
+      (question) => {
+        seen.asked.push(question)
+        return answer(question)
+      }
+    const approve = (record: PassRecord, answer: Ask, answerDeadlineMs = 60_000) =>
+      approveResult(record, {
+        ask: watched(answer),
+        hasUser,
+        passes: {
+          approve: async (_id, by) => seen.decided.push(`released by ${by}`) > 0,
+          withheld: async (_record, by) => void seen.decided.push(`withheld by ${by}`),
+        },
+        questions: {
+          isAllowed: () => isAllowed,
+          wasAsked: () => wasAsked,
+          cancelPrompt: async (passID) => void seen.decided.push(`cancelled ${passID}`),
+        },
+        log: createRecordedLog(),
+        answerDeadlineMs,
+      })
+    return { ...seen, approve }
+  }
+
+  const finding = (severity: "critical" | "error"): Artifact => ({
+    type: "finding",
+    severity,
+    message: "The table is empty",
+  })
+  const critical: Partial<WorkOutput> = { artifacts: [finding("error"), finding("critical")] }
+  const error = passOverError("E010", { message: "late", cause: "late" })
+
+  test.each<[string, Partial<PassRecord>, boolean, boolean]>([
+    ["completed work, with auto_return", {}, true, false],
+    ["completed work, without auto_return", {}, false, true],
+    ["a lesser finding", { output: workOutput({ artifacts: [finding("error")] }) }, true, false],
+    ["a critical finding", { output: workOutput(critical) }, true, true],
+    [
+      "a critical finding of an agent that can change nothing",
+      { output: workOutput(critical), can_change: false },
+      true,
+      false,
+    ],
+    [
+      "an agent that can change nothing, where nobody wrote auto_return",
+      { can_change: false, policy: builtInPolicy() },
+      false,
+      false,
+    ],
+    ["an agent that can change nothing, where auto_return is false", { can_change: false }, false, true],
+    ["partial work", { output: workOutput({ ...critical, status: "partial" }) }, false, false],
+    ["failed work", { output: workOutput({ status: "failed", error }) }, false, false],
+    ["a time-out", { output: workOutput({ status: "timeout", error }) }, false, false],
+    ["what was approved before", { released_at: "2026-01-01T10:20:30.000Z" }, false, false],
+  ])(
+    promised(["passes.A3", "passes.A4", "pass-over.A10", "pass-over.A6"], "%s is asked for (auto_return %j)"),
+    async (_what, change, autoReturn, isAsked) => {
+      const { approve, asked } = setUp()
+      const { kind } = await approve(saying(autoReturn, change), never)
+      expect([asked.length, kind]).toEqual(isAsked ? [1, "refused"] : [0, "approved"])
+    },
+  )
+
+  test(
+    promised("passes.A4", "after a question that says all of it, in its name and pattern, on one line"),
+    async () => {
+      const { approve, asked } = setUp()
+      const summary = {
+        text: "s",
+        decision: "changes_requested",
+        findings: ["error: e", "critical a.ts:3: The\u001b[31m\ntable is empty"],
+        recommendations: [],
+      }
+      const output = workOutput({ ...critical, summary })
+      await approve(saying(false, { output }), yes)
+      await approve(saying(false), yes)
+      const [first, second] = asked
+      expect(first?.patterns).toEqual([
+        "audit: changes requested, 2 findings, 2 files read, 0 files changed. critical a.ts:3: The table is empty. Asked since it has a critical finding.",
+      ])
+      expect(first).toMatchObject({
+        permission: `pass_over_result ${first?.patterns[0]}`,
+        always: ["this result alone"],
+      })
+      expect(second).toMatchObject({
+        permission:
+          "pass_over_result audit: approved, 2 files read, 0 files changed. Asked since auto_return is false.",
+        always: ["results of audit without a critical finding"],
+      })
+    },
+  )
+
+  test.each<[string, Parameters<typeof setUp>[0], Ask, string, RegExp | undefined]>([
+    ["released by user", {}, yes, "approved", undefined],
+    ["withheld by user", {}, no, "refused", undefined],
+    ["released by policy", { wasAsked: false }, yes, "approved", undefined],
+    ["withheld by policy", { wasAsked: false }, no, "refused", undefined],
+    ["released by run", { hasUser: false }, never, "approved", /^No user could be asked/],
+    ["released by unsupported", {}, notRun, "approved", /cannot ask/],
+    ["released by silence", {}, () => new Promise(() => {}), "approved", /^No answer came/],
+  ])(promised(["passes.A4", "pass-over.A6"], "%s: %j"), async (decided, given, answer, kind, note) => {
+    const { approve, decided: decisions } = setUp(given)
+    const approval = await approve(saying(false), answer, decided.endsWith("silence") ? 5 : 60_000)
+    expect(approval.kind).toBe(kind)
+    expect(decisions.at(-1)).toBe(decided)
+    if (decided.endsWith("silence")) expect(decisions[0]).toBe(`cancelled ${saying(false).request.pass_over_id}`)
+    if (note) expect(approval).toMatchObject({ note: expect.stringMatching(note) })
   })
 
-  test(promised("pass-over.A6", "when the user says so, where nobody wrote that nobody is to be asked"), async () => {
-    const record = passRecord({ output: workOutput() })
-    expect((await approveResult(record, { ...deps, ask: no })).kind).toBe("refused")
-    expect((await approveResult(record, { ...deps, ask: yes })).kind).toBe("approved")
-  })
-
-  test(promised("pass-over.A6", "where OpenCode lets no tool ask, and says so"), async () => {
-    const released = await approveResult(asking, { ...deps, ask: notRun })
-    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("cannot ask") })
-  })
-
-  test(promised("pass-over.A6", "when nobody answers in time, and the question is taken back"), async () => {
-    const cancelPromptn: string[] = []
-    const cancelPrompt = async (passID: string) => void cancelPromptn.push(passID)
-    const silent: Ask = () => new Promise(() => {})
-    const released = await approveResult(asking, { ...deps, ask: silent, cancelPrompt, answerDeadlineMs: 5 })
-    expect(released).toMatchObject({ kind: "approved", note: expect.stringContaining("No answer came") })
-    expect(cancelPromptn).toEqual([asking.request.pass_over_id])
+  test(promised("passes.A4", "unasked after always, unless it has a critical finding"), async () => {
+    const { approve, asked } = setUp({ isAllowed: true })
+    expect((await approve(saying(false), never)).kind).toBe("approved")
+    expect((await approve(saying(false, { output: workOutput(critical) }), never)).kind).toBe("refused")
+    expect(asked).toHaveLength(1)
   })
 })

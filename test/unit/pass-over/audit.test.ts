@@ -58,8 +58,14 @@ describe("a line of the audit", () => {
       status: "completed",
       is_late: true,
       applied: true,
+      // It would have been asked for, and nobody approved it yet.
+      decided_by: null,
       error: null,
     })
+    const released = { ...record, released_at: AT, released_by: "silence" } as const
+    expect(auditEntry(released, { at: AT, event: "released" }).decided_by).toBe("silence")
+    expect(auditEntry({ ...record, can_change: false }, { at: AT, event: "returned" }).decided_by).toBe("policy")
+    expect(auditEntry(record, { at: AT, event: "withheld", by: "user" }).decided_by).toBe("user")
   })
 
   test(promised("pass-over.E3", "is known by its version and by what a reader needs, and nothing else is one"), () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
-import { evaluate, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
+import { taskSections } from "../../../.opencode/baton/compaction/texts.ts"
+import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { childRules, isReader, isToolAllowed } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
@@ -9,7 +10,12 @@ import {
   retryDelay,
   runWithRetry,
 } from "../../../.opencode/baton/pass-over/child/session.ts"
-import { checkToolCall, hiddenTools, parsePassSignal } from "../../../.opencode/baton/pass-over/events.ts"
+import {
+  checkToolCall,
+  hiddenTools,
+  parsePassSignal,
+  withoutCommands,
+} from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
@@ -63,6 +69,43 @@ describe("the rights of a child", () => {
           expect(strictnessBy(all, `${SANDBOX.relative}/${value}`)).toBeGreaterThanOrEqual(least)
       },
     )
+  })
+
+  const globs = fc.constantFrom(
+    "*",
+    "docs/*",
+    "*.md",
+    "d*/*b.md",
+    "*o*b*",
+    "*b*o*",
+    "git *",
+    "g?? *",
+    "git?*",
+    "git push*",
+    "src/a.ts",
+  )
+  const permissions = fc.constantFrom("*", "edit", "bash", "read", "*d*", "re*", "?ash")
+  const actions = fc.constantFrom("allow" as const, "ask" as const, "deny" as const)
+  const anyRules = fc.array(fc.record({ permission: permissions, pattern: globs, action: actions }), { maxLength: 7 })
+  const USES = ["edit", "bash", "read", "readd", "task_show"]
+  const VALUES = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "bob", "git", "git ", "git push", "git push origin", "x"]
+
+  test(promised("passes.A1", "are exactly what its own agent and its originator both may do"), () => {
+    const strictness = { allow: 0, ask: 1, deny: 2 }
+    forAll(1_000, [anyRules, anyRules, fc.boolean()], (originator, child, isCopy) => {
+      const sandbox = isCopy ? SANDBOX : undefined
+      const all = [...child, ...childRules({ limits: LIMITS, child, originator, sandbox })]
+      for (const use of USES) {
+        for (const value of VALUES) {
+          const least = Math.max(...[originator, child].map((rules) => strictness[evaluate(rules, use, value)]))
+          const places = isCopy && ["edit", "read"].includes(use) ? [`${SANDBOX.relative}/${value}`] : [value]
+          const isEdit = use === "edit" && child.findLast(({ permission }) => matches("edit", permission))
+          const isClosed = isEdit && isEdit.action === "deny" && isEdit.pattern === "*"
+          for (const place of places)
+            expect(strictness[evaluate(all, use, place)], `${use} ${place}`).toBe(isClosed ? 2 : least)
+        }
+      }
+    })
   })
 
   type Given = Partial<Parameters<typeof childRules>[0]>
@@ -219,14 +262,42 @@ test(promised("pass-over.A1", "a session of a pass is offered its return, and wh
   expect(child).toEqual(expect.arrayContaining(["bash", "write", "question", "pass_over_apply"]))
 })
 
+test(promised("passes.A2", "the note on a task names tools, or nothing, to an agent without a shell"), () => {
+  const identity = {
+    taskID: "ts-b54507",
+    role: "worker",
+    brief: "b".repeat(9_000),
+    protocol: "",
+    isChild: true,
+  } as const
+  const ledger = { title: "T", status: "open", specification: "s ".repeat(9_000), definitionOfDone: "d" } as const
+  const note = taskSections({ ...identity, ledger })
+    .map(({ text, source }) => `${text}\n[rest: ${source}]`)
+    .join("\n")
+  expect(note).toContain("`prog show ts-b54507`")
+  const [offered, bare] = [true, false].map((isOffered) => withoutCommands(note, isOffered))
+  expect(offered).toContain("- `task_show`: the task, its log and its handoff\n- `task_log`: record each step")
+  expect(offered).toContain("[rest: task_show]")
+  for (const text of [offered, bare]) expect(text).not.toMatch(/\bprog \w/)
+  expect(bare).toContain("d")
+})
+
 test(promised("pass-over.D2", "events of both versions are read, and others are nothing"), () => {
   const read = (type: string, properties: unknown) => parsePassSignal({ type, properties })
   const created = { kind: "created", sessionID: "s", parentID: "p" }
   expect(read("session.created", { info: { id: "s", parentID: "p" } })).toEqual(created)
   expect(read("session.error", { sessionID: "s", error: { name: "MessageAbortedError" } })?.kind).toBe("aborted")
   expect(read("session.error", { sessionID: "s", error: { name: "APIError" } })).toBeUndefined()
-  const asked = { kind: "asked", sessionID: "s", permissionID: "per_1", passID: "pass_1" }
-  const asks = { id: "per_1", sessionID: "s", metadata: { pass_over_id: "pass_1" } }
+  const metadata = { pass_over_id: "pass_1", subagent: "coder", is_critical: true }
+  const asked = {
+    kind: "asked",
+    sessionID: "s",
+    permissionID: "per_1",
+    passID: "pass_1",
+    subagent: "coder",
+    isCritical: true,
+  }
+  const asks = { id: "per_1", sessionID: "s", metadata }
   for (const type of ["permission.asked", "permission.updated"]) expect(read(type, asks)).toEqual(asked)
   expect(read("message.part.delta", { sessionID: "s" })).toBeUndefined()
   expect(read("session.idle", undefined)).toBeUndefined()

@@ -100,13 +100,17 @@ describe("a result that is back", () => {
     })
 
   test.each<[Notify, Partial<WorkOutput>, string[]]>([
-    ["always", {}, ["false, approved: All is well."]],
-    ["always", { summary: { ...summary, decision: "changes_requested" } }, ["false, changes requested: All is well."]],
-    ["always", { summary: { ...summary, decision: null } }, ["false, completed: All is well."]],
-    ["always", { artifacts: [FINDING, FINDING] }, ["true, approved, 2 findings: All is well."]],
-    ["always", { status: "failed" }, ["true, failed: All is well."]],
+    ["always", {}, ["false, approved, 2 files read: All is well."]],
+    [
+      "always",
+      { summary: { ...summary, decision: "changes_requested" } },
+      ["false, changes requested, 2 files read: All is well."],
+    ],
+    ["always", { summary: { ...summary, decision: null } }, ["false, completed, 2 files read: All is well."]],
+    ["always", { artifacts: [FINDING, FINDING] }, ["true, approved, 2 findings, 2 files read: All is well."]],
+    ["always", { status: "failed" }, ["true, failed, 2 files read: All is well."]],
     ["only_issues", {}, []],
-    ["only_issues", { status: "partial" }, ["true, partial: All is well."]],
+    ["only_issues", { status: "partial" }, ["true, partial, 2 files read: All is well."]],
     ["never", { status: "failed" }, []],
   ])(promised(["pass-over.A6", "notices.A1"], "notify_on_return %s: %j shows %j"), async (notify, output, toasts) => {
     const { note, shown } = setUp()

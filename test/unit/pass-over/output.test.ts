@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest"
 import { withDeadline } from "../../../.opencode/baton/host/async.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
+import { renderReading } from "../../../.opencode/baton/pass-over/result/reading.ts"
 import { renderResult } from "../../../.opencode/baton/pass-over/result/render.ts"
 import {
   acceptReturn,
@@ -108,6 +109,36 @@ describe("a work output", () => {
     const output = buildWorkOutput(collected({ returned: RETURNED, messages: [message] }))
     expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
     expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
+  })
+
+  test.each([
+    ["0 files read", []],
+    ["1 file read, 2 searched", ["read a.ts", "grep a.ts", "glob a.ts", "read a.ts"]],
+    ["0 files read, 1 command run", ["bash cat"]],
+  ])(promised("passes.A2", "says %s after %j"), (expected, calls) => {
+    const message = assistantMessage("words")
+    for (const [tool = "", filePath] of calls.map((call) => call.split(" ")))
+      message.parts.push(toolPart(tool, Object.assign(completedTool("t", "o"), { input: { filePath } })))
+    message.parts.push(
+      toolPart("read", { status: "error", input: { filePath: "b.ts" }, error: "refused", time: { start: 1, end: 2 } }),
+    )
+    expect(renderReading(buildWorkOutput(collected({ returned: RETURNED, messages: [message] })).reading)).toBe(
+      expected,
+    )
+  })
+
+  test.each([
+    ["The user rejected permission to use this specific tool call.", ["bash make all"]],
+    ["Error: The user has specified a rule which prevents you from using this specific tool call.", ["bash make all"]],
+    ["make: no such target", []],
+  ])(promised("passes.A3", "names what was refused: %s"), (error, refused) => {
+    const message = assistantMessage("I could not run it.")
+    const input = { command: "make\nall" }
+    message.parts.push(toolPart("bash", { status: "error", input, error, time: { start: 1, end: 2 } }))
+    const output = buildWorkOutput(collected({ messages: [message] }))
+    expect(output).toMatchObject({ status: "partial", refused })
+    const text = renderResult(output, "coder", returnedState())
+    expect(text.includes("It was refused: bash make all")).toBe(refused.length > 0)
   })
 
   test(promised("pass-over.A2", "is partial and the last words without a return"), () => {

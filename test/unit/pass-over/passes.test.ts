@@ -55,6 +55,7 @@ const setUp = () => {
       policy: builtInPolicy(),
       cacheKey: null,
       audit: { enabled: true, retention_days: 90 },
+      canChange: true,
       ...change,
     })
   const pass = (ms: number): void => {

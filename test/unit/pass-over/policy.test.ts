@@ -107,12 +107,10 @@ describe("an override", () => {
     { pair: { can_run_tools: false }, override: { can_run_tools: true } },
     { override: { max_chain_depth: 4 } },
     { subagent: { max_time_ms: 5000 }, override: { max_time_ms: 6000 } },
-    { pair: { timeout_ms: 5000 }, override: { timeout_ms: 6000 } },
     { pair: { on_timeout: "stop" }, override: { on_timeout: "continue" } },
     { pair: { auto_apply: false }, override: { auto_apply: true } },
     { override: { max_context_tokens: 50_001 } },
     { override: { max_retries: 4 } },
-    { defaults: { timeout_ms: 30_000 }, override: { timeout_ms: 60_000 } },
     { defaults: { auto_return: false }, override: { auto_return: true } },
     { defaults: { auto_apply: false }, override: { auto_apply: true } },
     { defaults: { on_timeout: "stop" }, override: { on_timeout: "continue" } },
@@ -121,6 +119,21 @@ describe("an override", () => {
     const next_step = `Pass again without ${key} in the override.`
     const error = { code: "E030", message: expect.stringContaining(key), next_step }
     expect(resolve(parts)).toMatchObject({ kind: "refused", error })
+  })
+
+  test.each<[Parts, string]>([
+    [{ pair: { timeout_ms: 5000 } }, "pair alice->audit"],
+    [{ defaults: { timeout_ms: 5000 } }, "defaults"],
+  ])(promised("passes.A5", "of timeout_ms is reduced to what the file has, and said: %j"), (parts, name) => {
+    const answer = resolve({ ...parts, override: { timeout_ms: 6000, max_retries: 1 } })
+    const note = `The override timeout_ms: 6000 was reduced to 5000, which .opencode/pass-over.json has (${name}).`
+    expect(answer).toMatchObject({ kind: "resolved", policy: { values: { timeout_ms: 5000, max_retries: 1 } }, note })
+    const refused = resolve({ ...parts, override: { timeout_ms: 6000, max_chain_depth: 9 } })
+    expect(refused).toMatchObject({
+      kind: "refused",
+      error: { code: "E030", message: expect.stringContaining("max_chain_depth") },
+    })
+    expect(resolve({ ...parts, override: { timeout_ms: 4000 } })).not.toHaveProperty("note")
   })
 
   test.each<Parts>([

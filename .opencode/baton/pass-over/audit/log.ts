@@ -8,9 +8,9 @@ import { cutText } from "../../host/text.ts"
 import { listFolder, openOwnToAppend } from "../../host/untrusted.ts"
 import type { PassOverRequest } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
-import type { PassEvent, PassRecord, PassStateName } from "../store/record.ts"
+import { type PassEvent, type PassRecord, type PassStateName, type Releaser, reasonToAsk } from "../store/record.ts"
 
-type EventName = PassEvent["type"] | "sent" | "refused" | "attempt_failed" | "announced" | "released"
+type EventName = PassEvent["type"] | "sent" | "refused" | "attempt_failed" | "announced" | "released" | "withheld"
 
 const REASON_CHARACTERS = 500
 
@@ -36,13 +36,23 @@ export const refusalOf = (request: PassOverRequest) => ({
 
 export type RefusedPass = Readonly<ReturnType<typeof refusalOf>>
 
-export type AuditEvent = { readonly at: string; readonly event: EventName; readonly error?: PassOverError | undefined }
+export type AuditEvent = {
+  readonly at: string
+  readonly event: EventName
+  readonly error?: PassOverError | undefined
+  /** The one who refused the result. */
+  readonly by?: Releaser
+}
+
+/** Names the one who let a result go; the policy, where no question is asked. */
+const releaserOf = (record: PassRecord): Releaser | null =>
+  record.released_by ?? (record.output && reasonToAsk(record) === undefined ? "policy" : null)
 
 /**
  * Makes the audit line of an event, from the pass's record after it: the design document's entry, and the fields that make the line
  * readable alone. Times are ISO 8601, UTC.
  */
-export const auditEntry = (record: PassRecord, { at, event, error }: AuditEvent) => {
+export const auditEntry = (record: PassRecord, { at, event, error, by }: AuditEvent) => {
   const { request, state, output } = record
   return {
     version: 1 as const,
@@ -62,6 +72,8 @@ export const auditEntry = (record: PassRecord, { at, event, error }: AuditEvent)
     is_late: "is_late" in state && state.is_late,
     /** The result was used, in whole or in part. */
     applied: state.state === "applied" || ("applied" in state && state.applied.length > 0),
+    /** The one who let the result go, or refused it when the event is `withheld`. */
+    decided_by: by ?? releaserOf(record),
     error: shortError(error ?? output?.error),
   }
 }
@@ -85,6 +97,7 @@ export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: str
   status: null,
   is_late: false,
   applied: false,
+  decided_by: null,
   error: shortError(error),
 })
 

@@ -14,7 +14,7 @@ export type AuditFilter = {
 
 /** A pass in the audit: its newest line, and its events, oldest first. */
 export type AuditedPass = AuditEntry & {
-  readonly history: readonly Pick<AuditEntry, "at" | "event" | "state" | "error">[]
+  readonly history: readonly Pick<AuditEntry, "at" | "event" | "state" | "decided_by" | "error">[]
 }
 
 type AuditRead = {
@@ -67,11 +67,11 @@ export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}):
   }
   const take = (entry: AuditEntry): void => {
     if (entry.at < earliest) return
-    const { at, event, state, error } = entry
+    const { at, event, state, decided_by, error } = entry
     const known = found.get(entry.pass_over_id)
     if (known) known.newest = entry
     const pass = known ?? { newest: entry, history: [] }
-    pass.history.push({ at, event, state, error })
+    pass.history.push({ at, event, state, decided_by, error })
     if (!known) found.set(entry.pass_over_id, pass)
   }
 

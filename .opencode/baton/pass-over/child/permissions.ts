@@ -1,72 +1,16 @@
 import { isAbsolute } from "node:path"
-import { evaluate, matches, type PermissionRule } from "../../host/permissions.ts"
+import { matches, type PermissionRule } from "../../host/permissions.ts"
+import { intersectRuleSets } from "../../host/rule-sets.ts"
 
 /** OpenCode's permissions that change files; `task` is one because its sessions start with fresh rules. */
 const CHANGING = ["edit", "write", "patch", "multiedit", "apply_patch", "bash", "task"] as const
 /** The permissions of a subagent that may run no tools: it may read; pass_over_return is allowed separately. */
 const READING = ["read", "glob", "grep", "list", "lsp", "skill"] as const
 
-const hasWildcard = (pattern: string): boolean => /[*?]/.test(pattern)
-
-/** Tells whether some text may match both patterns; two patterns with wildcards are assumed to overlap. */
-const patternsOverlap = (one: string, other: string): boolean => {
-  if (hasWildcard(one) && hasWildcard(other)) return true
-  return hasWildcard(one) ? matches(other, one) : matches(one, other)
-}
-
-const mayOverlap = (one: PermissionRule, other: PermissionRule): boolean =>
-  patternsOverlap(one.permission, other.permission) && patternsOverlap(one.pattern, other.pattern)
-
-const isSame = (one: PermissionRule, other: PermissionRule): boolean =>
-  one.permission === other.permission && one.pattern === other.pattern && one.action === other.action
-
-const isOverriddenBy = (rules: readonly PermissionRule[], rule: PermissionRule, at: number): boolean =>
-  rules.findLastIndex((each) => isSame(each, rule)) > at
-
-/**
- * Tells whether the child could do without a question what this rule asks the originator for: some of it is allowed to the child
- * with no later `ask`, and the originator is not allowed the same.
- */
-const needsAsking = (
-  originator: readonly PermissionRule[],
-  at: number,
-  rule: PermissionRule,
-  child: readonly PermissionRule[],
-): boolean =>
-  child.some(
-    (own, place) =>
-      own.action === "allow" &&
-      mayOverlap(own, rule) &&
-      !isOverriddenBy(child, rule, place) &&
-      !isOverriddenBy(originator, own, at),
-  )
-
-/**
- * Keeps a child from more rights than its originator: these rules follow the child agent's own, and the last match decides. None
- * of them allows anything, so the child's own denials stay. An exception that the originator has from its own denial (`edit` only
- * in `docs/`) is not passed on.
- *
- * @param originator the rules of the calling agent, then those of its session
- * @param child the rules of the subagent
- */
-const inheritRestrictions = (
-  originator: readonly PermissionRule[],
-  child: readonly PermissionRule[],
-): PermissionRule[] => {
-  const asks = originator.filter((rule, at) => rule.action === "ask" && needsAsking(originator, at, rule, child))
-  // An `ask` after a denial would open it.
-  const closed = child.filter((rule) => rule.action === "deny" && asks.some((ask) => mayOverlap(ask, rule)))
-  // A denial that a later rule of the originator lifts completely does not count.
-  const denials = originator.filter(
-    ({ action, permission, pattern }) => action === "deny" && evaluate(originator, permission, pattern) === "deny",
-  )
-  return [...asks, ...closed, ...denials]
-}
-
 const deny = (permission: string): PermissionRule => ({ permission, pattern: "*", action: "deny" })
 
 /** Tells whether a tool is denied for every use, the condition by which OpenCode leaves it out of a request. */
-const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
+export const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
   const last = rules.findLast((rule) => matches(permission, rule.permission))
   return last?.action === "deny" && last.pattern === "*"
 }
@@ -78,7 +22,7 @@ export const isReader = (rules: readonly PermissionRule[]): boolean =>
 /** The rights of a pass, by its policy and its agent. */
 export type Limits = { readonly can_modify_files: boolean; readonly can_run_tools: boolean }
 
-/** @param before the rules that the limits follow: the subagent's and the originator's restrictions */
+/** @param before the rules that the limits follow */
 const limitRules = (
   { can_modify_files, can_run_tools }: Limits,
   before: readonly PermissionRule[],
@@ -90,9 +34,6 @@ const limitRules = (
   )
   return [deny("*"), ...reading]
 }
-
-const isStateDenied = ({ pattern, action }: PermissionRule): boolean =>
-  action === "deny" && /(?:^|\/)\.opencode\/state\/\*\*$/.test(pattern)
 
 type SandboxRules = {
   /** The sandbox's path relative to the worktree, as OpenCode names its files. */
@@ -114,12 +55,14 @@ const rulesInSandbox = (rules: readonly PermissionRule[], { relative, moved }: S
   })
 
 const OTHER_TOOLS = ["webfetch", "websearch", "codesearch", "todowrite", "todoread"] as const
+/** The tools for a session's task in place of a shell. */
+export const TASK_TOOLS = ["task_show", "task_log"] as const
 const OWN_TOOLS = ["pass_over_return", "pass_over", "pass_over_status"] as const
 
 /** The tools known to be harmless without the right to change files; all others are refused. */
 const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
   ...[...READING, ...OTHER_TOOLS, ...OWN_TOOLS],
-  ...["StructuredOutput", "invalid"],
+  ...[...TASK_TOOLS, "StructuredOutput", "invalid"],
 ])
 
 /**
@@ -138,7 +81,7 @@ export const refusedTools = (limits: Limits): string[] => [
 ]
 
 /**
- * Builds the rules of a child session, which follow those of its agent.
+ * Builds the rules of a child session, which follow those of its agent: what both the agent and its originator may do.
  *
  * @param child the subagent's own rules
  * @param originator the rules of the calling agent, then those of its session
@@ -151,17 +94,14 @@ export const childRules = (given: {
   readonly sandbox: SandboxRules | undefined
 }): PermissionRule[] => {
   const { limits, child, originator, sandbox } = given
-  // The sandbox lies in the state folder, which no agent may change.
-  const isKept = (rule: PermissionRule) => sandbox === undefined || !isStateDenied(rule)
-  const inherited = inheritRestrictions(originator, child).filter(isKept)
-  const limiting = limitRules(limits, [...child, ...inherited])
+  const common = intersectRuleSets(originator, child)
+  const limiting = limitRules(limits, common)
   const inSandbox = (rules: readonly PermissionRule[]) => (sandbox === undefined ? [] : rulesInSandbox(rules, sandbox))
   const returning: PermissionRule = { permission: "pass_over_return", pattern: "*", action: "allow" }
   return [
-    ...inSandbox(child),
-    ...inherited,
-    // Behind them, since an `ask` for all files would open a denial there.
-    ...inSandbox(inherited),
+    ...common,
+    // Behind them, since the sandbox lies in the state folder, which no agent may change.
+    ...inSandbox(common),
     ...limiting,
     ...inSandbox(limiting),
     // OpenCode leaves the tools out of a request only while the last rule denies them for every file.

@@ -14,7 +14,8 @@ export type ResolvedPolicy = {
 }
 
 type Resolution =
-  | { readonly kind: "resolved"; readonly policy: ResolvedPolicy }
+  /** @property note tells the originator which value of its override was reduced */
+  | { readonly kind: "resolved"; readonly policy: ResolvedPolicy; readonly note?: string }
   | { readonly kind: "refused"; readonly error: PassOverError }
 
 export type ResolutionInput = {
@@ -31,6 +32,8 @@ type Bound<Value> = {
   /** The levels whose value an override cannot exceed; the built-in values are presets, not the user's words. */
   readonly holds: "every level" | "the file"
   readonly isWider: (value: Value, limit: Value) => boolean
+  /** A value beyond it becomes the limit, since no right depends on it. */
+  readonly isReduced?: true
 }
 
 const isAllowedInstead = (value: boolean, limit: boolean): boolean => value && !limit
@@ -49,7 +52,7 @@ const BOUNDS: { readonly [Key in PolicyKey]?: Bound<Policy[Key]> } = {
   max_retries: { holds: "every level", isWider: isMore },
   auto_return: { holds: "the file", isWider: isAllowedInstead },
   auto_apply: { holds: "the file", isWider: isAllowedInstead },
-  timeout_ms: { holds: "the file", isWider: isMore },
+  timeout_ms: { holds: "the file", isWider: isMore, isReduced: true },
   on_timeout: { holds: "the file", isWider: (value, limit) => value === "continue" && limit === "stop" },
 }
 
@@ -98,15 +101,20 @@ const refuseOverride = (key: PolicyKey, value: unknown, limit: unknown, layer: L
 
 /**
  * Resolves the policy of a pass: per key the first value of override, pair, subagent, global, built-in, with its source. An
- * override beyond its bounds is refused (E030), not reduced: the originator asked for something else.
+ * override of rights or cost beyond its bounds is refused (E030), since the originator asked for something else; a time-out is reduced.
  */
 export const resolvePolicy = (input: ResolutionInput): Resolution => {
   const layers = layersOf(input)
-  const override = input.override ?? {}
+  const override = { ...input.override }
+  const notes: string[] = []
   for (const key of POLICY_KEYS) {
     const value = override[key]
     const widening = value === undefined ? undefined : findWidening(key, value, layers)
-    if (widening) return { kind: "refused", error: refuseOverride(key, value, widening.limit, widening.layer) }
+    if (!widening) continue
+    const { layer, limit } = widening
+    if (!BOUNDS[key]?.isReduced) return { kind: "refused", error: refuseOverride(key, value, limit, layer) }
+    delete override[key]
+    notes.push(`The override ${key}: ${value} was reduced to ${limit}, which ${POLICY_FILE} has (${layer.name}).`)
   }
   const all: readonly Layer[] = [{ level: "override", name: "override", part: override }, ...layers]
   const chosen = POLICY_KEYS.map((key) => ({ key, layer: findLayer(all, key) }))
@@ -130,6 +138,7 @@ export const resolvePolicy = (input: ResolutionInput): Resolution => {
       values: Object.fromEntries(pairs) as Policy,
       levels: Object.fromEntries(levels) as ResolvedPolicy["levels"],
     },
+    ...(notes.length === 0 ? {} : { note: notes.join("\n") }),
   }
 }
 

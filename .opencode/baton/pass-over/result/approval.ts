@@ -2,23 +2,46 @@ import { posix } from "node:path"
 import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
-import { describeError, type Log } from "../../host/log.ts"
+import { printableLine } from "../../host/cli.ts"
+import { describeError, type Log, truncate } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
 import type { Requests } from "../../host/requests.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
-import type { FileModification } from "../contract.ts"
+import { artifactsOf, type FileModification } from "../contract.ts"
 import type { PassSignal } from "../events.ts"
-import type { PassRecord } from "../store/record.ts"
+import type { Passes } from "../store/passes.ts"
+import { criticalFindings, type PassRecord, type Releaser, reasonToAsk } from "../store/record.ts"
+import { renderVerdict } from "./notify.ts"
 
-/** Files that programs run, or obey, without being asked: of OpenCode, Baton and other agents, git, the editor, the shell and CI. */
-const RUNS = new RegExp(
-  String.raw`(?:^|/)(?:\.(?:opencode|vscode|husky)/|\.github/workflows/|` +
-    String.raw`(?:opencode\.json[^/]*|\.git[^/]*|\.envrc|\.mcp\.json|AGENTS\.md|CLAUDE\.md|` +
-    String.raw`prompts/(?:handoff|handoff-command|worker|planner)\.md)$)`,
+/** Files whose last name says that build tools, editors or interpreters run them without being asked. */
+const MANIFEST = new RegExp(
+  String.raw`^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-(?:lock|workspace)\.yaml|bun\.lockb?|bunfig\.toml|deno\.jsonc?|` +
+    String.raw`(?:gnu)?makefile(?:\..*)?|.*\.mk|cmakelists\.txt|cmakepresets\.json|.*\.cmake|meson\.build|configure(?:\.ac)?|sconstruct|` +
+    String.raw`build(?:\.bazel)?|workspace(?:\.bazel)?|module\.bazel|.*\.bzl|cargo\.(?:toml|lock)|build\.rs|go\.(?:mod|work)|` +
+    String.raw`pom\.xml|.*\.gradle(?:\.kts)?|gradlew(?:\.bat)?|gradle\.properties|mvnw(?:\.cmd)?|build\.(?:xml|sbt|sc|zig|ninja)|` +
+    String.raw`pyproject\.toml|setup\.(?:py|cfg)|(?:tox|pytest)\.ini|noxfile\.py|conftest\.py|(?:site|user)customize\.py|.*\.pth|pipfile(?:\.lock)?|` +
+    String.raw`rakefile|gemfile(?:\.lock)?|.*\.gemspec|composer\.(?:json|lock)|mix\.exs|package\.swift|podfile|rebar\.config|` +
+    String.raw`.*\.(?:cs|fs|vb|vcx)proj|directory\.build\.(?:props|targets)|.*\.sln|(?:flake|shell|default)\.nix|` +
+    String.raw`justfile|taskfile\.ya?ml|turbo\.json|nx\.json|lerna\.json|lefthook(?:-local)?\.ya?ml|(?:gulp|grunt|jake)file\..*|.*\.config\.[cm]?[jt]s|` +
+    String.raw`dockerfile(?:\..*)?|containerfile|(?:docker-)?compose(?:\..*)?\.ya?ml|vagrantfile|jenkinsfile|procfile|azure-pipelines\.ya?ml)$`,
   "i",
 )
 
-const isRun = (path: string): boolean => RUNS.test(path)
+/** Instructions that agents obey, Baton's prompts and OpenCode's settings among them. */
+const OBEYED =
+  /(?:^|\/)(?:(?:AGENTS|CLAUDE|GEMINI)(?:\.local)?\.md|opencode\.jsonc?|prompts\/(?:handoff|handoff-command|worker|planner)\.md)$/i
+
+/** @returns the reason why a file may run by itself, by the kind of its name; tests and scripts are free */
+const reasonToRun = (path: string): string | undefined => {
+  if (path.split("/").some((name) => name.startsWith(".")))
+    return "a name with a dot in front is for tools, which read it unasked"
+  if (OBEYED.test(path)) return "agents obey it"
+  return MANIFEST.test(posix.basename(path)) ? "build tools run what it says" : undefined
+}
+
+const isRun = (path: string): boolean => reasonToRun(path) !== undefined
+
+const EXECUTABLE = "100755"
 
 /** @param path of the link, relative to the worktree */
 const leadsOut = (path: string, target: string): boolean => {
@@ -26,13 +49,19 @@ const leadsOut = (path: string, target: string): boolean => {
   return posix.isAbsolute(target) || /^\.\.(?:\/|$)|^\.git(?:\/|$)/i.test(reached)
 }
 
+type Named = Pick<FileModification, "path" | "previous_path" | "link_target"> &
+  Partial<Pick<FileModification, "new_mode">>
+
 /** @returns the reason why a changed file is applied by its name alone; undefined for any other file */
 export const reasonForName = ({
   path,
   previous_path: previous,
   link_target: target,
-}: Pick<FileModification, "path" | "previous_path" | "link_target">): string | undefined => {
-  if (isRun(path) || (previous !== undefined && isRun(previous))) return "programs run or obey it"
+  new_mode,
+}: Named): string | undefined => {
+  const reason = reasonToRun(path) ?? (previous === undefined ? undefined : reasonToRun(previous))
+  if (reason !== undefined) return reason
+  if (new_mode === EXECUTABLE) return "it is executable"
   return target !== undefined && leadsOut(path, target) ? "it leads out of the worktree" : undefined
 }
 
@@ -91,17 +120,29 @@ type Question = Extract<PassSignal, { kind: "asked" }>
 /** Tracks the questions about passes that OpenCode shows and that have no answer yet. */
 export const createPermissionWatch = (requests: Pick<Requests, "answerPermission">) => {
   const open = new Map<string, Question>()
+  /** The passes whose results the user is or was asked for. */
+  const shown = new Set<string>()
+  /** The subagents whose results without a critical finding the user allows until OpenCode ends. */
+  const allowed = new Set<string>()
   const reject = async ({ sessionID, permissionID }: Question): Promise<void> => {
     open.delete(permissionID)
     await requests.answerPermission(sessionID, permissionID, "reject")
   }
   return {
     asked: (question: Question): void => {
-      if (question.passID !== undefined) open.set(question.permissionID, question)
+      const { passID, permissionID, subagent } = question
+      if (passID === undefined) return
+      open.set(permissionID, question)
+      if (subagent !== undefined) shown.add(passID)
     },
-    answered: (permissionID: string): void => {
+    answered: (permissionID: string, reply: string | undefined): void => {
+      const { subagent, isCritical } = open.get(permissionID) ?? {}
       open.delete(permissionID)
+      if (reply === "always" && subagent !== undefined && !isCritical) allowed.add(subagent)
     },
+    isAllowed: (subagent: string): boolean => allowed.has(subagent),
+    /** Tells once whether the user was asked for a result; a rule answers without that. */
+    wasAsked: (passID: string): boolean => shown.delete(passID),
     /** The session was deleted, and its questions with it. */
     forget: (sessionID: string): void => {
       for (const question of open.values()) if (question.sessionID === sessionID) open.delete(question.permissionID)
@@ -114,6 +155,8 @@ export const createPermissionWatch = (requests: Pick<Requests, "answerPermission
   }
 }
 
+export type PermissionWatch = ReturnType<typeof createPermissionWatch>
+
 /** A server cannot tell whether a user is present. */
 const ANSWER_DEADLINE_MS = 60_000
 
@@ -125,23 +168,31 @@ export type Approval =
 type ApprovalDeps = {
   readonly ask: ToolContext["ask"]
   readonly hasUser: boolean
-  readonly recordApproval: (passID: string) => Promise<unknown>
-  /** Withdraws an unanswered question. */
-  readonly cancelPrompt: (passID: string) => Promise<void>
+  readonly passes: Pick<Passes, "approve" | "withheld">
+  readonly questions: Pick<PermissionWatch, "isAllowed" | "wasAsked" | "cancelPrompt">
   readonly log: Log
   /** Default 60 s. */
   readonly answerDeadlineMs?: number
 }
 
-/** Tells whether the user should see a result before it goes back, also where auto_return is set: it is incomplete, or critical. */
-const hasBlockers = ({ output }: PassRecord): boolean =>
-  output !== null &&
-  (output.status !== "completed" ||
-    output.artifacts.some((artifact) => artifact.type === "finding" && artifact.severity === "critical"))
+const SHOWN_CHARACTERS = 300
+const MORE_CRITICAL = " (and more)"
 
-/** Tells whether a result may go back without a question, by policy or because it was approved before. */
-export const isApproved = (record: PassRecord): boolean =>
-  record.released_at !== null || (record.policy.values.auto_return && !hasBlockers(record))
+/** "coder: changes requested, 2 findings, 3 files read, 1 file changed. critical a.ts:3: … Asked since it has a critical finding." */
+const renderQuestion = (record: PassRecord, why: string): string => {
+  const files = artifactsOf(record.output, "file_modification").length
+  const critical = record.output?.summary.findings.filter((line) => line.startsWith("critical")) ?? []
+  const [first] = critical
+  return printableLine(
+    [
+      `${record.request.subagent_id}: ${renderVerdict(record.output)}, ${files} ${files === 1 ? "file" : "files"} changed.`,
+      ...(first === undefined
+        ? []
+        : [`${truncate(first, SHOWN_CHARACTERS)}${critical.length > 1 ? MORE_CRITICAL : ""}.`]),
+      `Asked since ${why}.`,
+    ].join(" "),
+  )
+}
 
 /**
  * Asks the user in OpenCode's dialog whether a result may go back; without an answer it goes back, with a note. Every tool that
@@ -150,23 +201,36 @@ export const isApproved = (record: PassRecord): boolean =>
  * @throws when the approval cannot be stored
  */
 export const approveResult = async (record: PassRecord, deps: ApprovalDeps): Promise<Approval> => {
-  if (isApproved(record)) return { kind: "approved", note: undefined }
-  const approval = await askForApproval(record, deps)
-  if (approval.kind === "approved") await deps.recordApproval(record.request.pass_over_id)
-  return approval
+  const why = reasonToAsk(record)
+  if (why === undefined) return { kind: "approved", note: undefined }
+  const { note, by, isRefused } = await askForApproval(record, why, deps)
+  if (isRefused) {
+    await deps.passes.withheld(record, by)
+    return { kind: "refused" }
+  }
+  await deps.passes.approve(record.request.pass_over_id, by)
+  return { kind: "approved", note }
 }
 
-const askForApproval = async (record: PassRecord, deps: ApprovalDeps): Promise<Approval> => {
-  const why = record.policy.values.auto_return ? "it is incomplete or has a critical finding" : "auto_return false"
-  if (!deps.hasUser) return { kind: "approved", note: `No user could be asked whether it may go back (${why}).` }
+type Answer = { readonly by: Releaser; readonly note?: string; readonly isRefused?: true }
+
+const askForApproval = async (record: PassRecord, why: string, deps: ApprovalDeps): Promise<Answer> => {
+  const { questions } = deps
+  if (!deps.hasUser) return { by: "run", note: `No user could be asked whether it may go back (${why}).` }
   const { pass_over_id: passID, subagent_id: subagent } = record.request
+  const isCritical = criticalFindings(record).length > 0
+  if (!isCritical && questions.isAllowed(subagent)) return { by: "user" }
+  const text = renderQuestion(record, why)
   const question = {
-    permission: RESULT_PERMISSION,
-    patterns: [subagent],
-    always: [subagent],
+    // OpenCode's dialog shows the name of a permission, and nothing else of one that it does not know.
+    permission: `${RESULT_PERMISSION} ${text}`,
+    patterns: [text],
+    // Shown to a user who answers "always". The permission is never the same again: Baton keeps that answer itself.
+    always: [isCritical ? "this result alone" : `results of ${subagent} without a critical finding`],
     metadata: {
       pass_over_id: passID,
       subagent,
+      is_critical: isCritical,
       status: record.output?.status,
       decision: record.output?.summary.decision,
       summary: record.output?.summary.text,
@@ -174,21 +238,23 @@ const askForApproval = async (record: PassRecord, deps: ApprovalDeps): Promise<A
   }
   const deadlineMs = deps.answerDeadlineMs ?? ANSWER_DEADLINE_MS
   const answer = await withDeadline(askUser(deps.ask, question), deadlineMs)
-  const context = { pass: passID, sessionID: record.request.originating_session_id }
+  // Without a question a rule has answered.
+  const by = questions.wasAsked(passID) ? "user" : "policy"
+  const context = { pass: passID, sessionID: record.request.originating_session_id, by }
   switch (answer.kind === "done" ? answer.value.kind : "late") {
     case "granted":
-      return { kind: "approved", note: undefined }
+      return { by }
     case "refused":
-      deps.log.info("a result was not approved by the user", context)
-      return { kind: "refused" }
+      deps.log.info("a result was not approved", context)
+      return { by, isRefused: true }
     case "unsupported":
       deps.log.warn("this OpenCode lets no tool of a plugin ask: a result went back unasked", context)
-      return { kind: "approved", note: `This OpenCode cannot ask whether it may go back (${why}).` }
+      return { by: "unsupported", note: `This OpenCode cannot ask whether it may go back (${why}).` }
     case "late": {
-      await deps.cancelPrompt(passID)
+      await questions.cancelPrompt(passID)
       const seconds = deadlineMs / 1000
       return {
-        kind: "approved",
+        by: "silence",
         note: `No answer came within ${seconds} s to the question whether it may go back (${why}).`,
       }
     }

@@ -5,6 +5,7 @@ import { cutText } from "../../host/text.ts"
 import type { Notices } from "../../host/tui.ts"
 import type { Outbox } from "../../ledger/outbox-store.ts"
 import type { PassRecord } from "../store/record.ts"
+import { renderReading } from "./reading.ts"
 
 const LINE_CHARACTERS = 200
 
@@ -13,7 +14,7 @@ const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)
 
-/** "changes requested, 1 finding": the decision of completed work, or its status, and the number of findings. */
+/** "changes requested, 1 finding, 2 files read": the decision of completed work, or its status, findings, and what was read. */
 export const renderVerdict = (output: PassRecord["output"]): string => {
   if (!output) return "no result"
   const { status, summary, artifacts } = output
@@ -22,6 +23,7 @@ export const renderVerdict = (output: PassRecord["output"]): string => {
   return [
     decision ?? status,
     ...(findings === 0 ? [] : [`${findings} ${findings === 1 ? "finding" : "findings"}`]),
+    renderReading(output.reading),
   ].join(", ")
 }
 

@@ -1,8 +1,9 @@
 import { cutText } from "../../host/text.ts"
 import { type ArtifactOf, artifactsOf, type FileModification, type WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
-import { findForeignResult, isOpen, type PassRecord, type PassState } from "../store/record.ts"
-import { isApproved, reasonForName } from "./approval.ts"
+import { findForeignResult, isOpen, type PassRecord, type PassState, reasonToAsk } from "../store/record.ts"
+import { reasonForName } from "./approval.ts"
+import { renderReading } from "./reading.ts"
 
 /** Limits of a result as handed to its originator; pass_over_status shows all of it. */
 const SHORT = { items: 40, files: 60, summaryCharacters: 8_000 }
@@ -87,7 +88,7 @@ export const renderResult = (
   { isWhole = false }: { isWhole?: boolean } = {},
 ): string => {
   const max = isWhole ? WHOLE : SHORT
-  const { summary, status, metadata, child_session_id, error } = output
+  const { summary, status, metadata, child_session_id, error, refused } = output
   const decision = summary.decision === null ? "" : `, decision: ${summary.decision}`
   const isLate = "is_late" in state && state.is_late
   return [
@@ -95,7 +96,9 @@ export const renderResult = (
     ...(metadata.cached_from === null
       ? []
       : [`This is the stored result of ${metadata.cached_from}: same question, same files.`]),
+    renderReading(output.reading),
     ...(output.source === "transcript" ? ["It did not call pass_over_return; this is what it said last."] : []),
+    ...(status === "completed" || refused.length === 0 ? [] : [`It was refused: ${refused.join("; ")}`]),
     ...(error === null ? [] : ["", renderError(error)]),
     ...(summary.text === "" ? [] : ["", cutText(summary.text, max.summaryCharacters)]),
     ...listed("Findings", artifactsOf(output, "finding").map(renderFinding), max.items),
@@ -142,7 +145,7 @@ export const renderNotice = (record: PassRecord): string | undefined => {
   const { pass_over_id: id, subagent_id: subagent } = request
   const error = findForeignResult(record)
   if (error) return `${id}: ${renderError(error)}\n${renderSession(record)}`
-  if (isApproved(record)) return renderResult(output, subagent, state)
+  if (reasonToAsk(record) === undefined) return renderResult(output, subagent, state)
   return [
     `${id}: ${subagent} has returned. The user is asked whether its result may go back when you want it:`,
     `pass_over_status ${JSON.stringify({ pass_over_id: id })}`,

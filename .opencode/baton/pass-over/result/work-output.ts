@@ -19,6 +19,7 @@ import { type PassOverError, passOverError, renderError } from "../errors.ts"
 import { toProjectText, toProjectValue } from "../sandbox/paths.ts"
 import type { Refusal } from "../sandbox/repository.ts"
 import type { Changes } from "../sandbox/sandbox.ts"
+import { countReading } from "./reading.ts"
 import { renderFinding } from "./render.ts"
 
 const OUTPUT_CHARACTERS = 2_000
@@ -76,6 +77,22 @@ const lastWords = (messages: readonly StoredMessage[]): string => {
         .trim(),
     )
   return cutText(spoken.findLast((text) => text !== "") ?? "", PROSE_CHARACTERS)
+}
+
+/** The words with which OpenCode and this program refuse a tool call. */
+const REFUSAL =
+  /^(?:Error: )?(?:The user (?:rejected permission|has specified a rule which prevents)|The tool \S+ is refused: this pass may not)/
+const REFUSED_CHARACTERS = 120
+
+/** The tool calls that were refused, by the tool and what it was to be used on. */
+const refusedCalls = (messages: readonly StoredMessage[]): string[] => {
+  const calls = toolParts(messages).flatMap(({ tool, state }) => {
+    if (state.status !== "error" || !REFUSAL.test(state.error)) return []
+    const { command, filePath, pattern, url } = state.input
+    const on = [command, filePath, pattern, url].find((value) => typeof value === "string")
+    return [truncate([tool, on ?? ""].join(" ").replaceAll(/\s+/g, " ").trim(), REFUSED_CHARACTERS)]
+  })
+  return [...new Set(calls)]
 }
 
 /** Number of invalid returns that are refused with an explanation; the next one ends the pass. */
@@ -263,6 +280,8 @@ export const buildWorkOutput = (collected: Collected): WorkOutput => {
       recommendations: [...(returned?.recommendations ?? [])],
     },
     artifacts: [...modifications, ...findings, ...claimed, ...results],
+    reading: countReading(messages, request.work_context.files.filter(({ content }) => content !== null).length),
+    refused: refusedCalls(messages).map(shown),
     left_out: changes.kind === "changes" ? changes.skipped : [],
     metadata: { ...request.metadata, attempts: collected.attempts, completed_at: collected.completedAt },
   }

@@ -176,10 +176,16 @@ const writeGroup = async (
   return undefined
 }
 
+/** Files that are written with one journal and one record: each of these costs about as much as all files that it names. */
+const GROUP_FILES = 200
+
+const groupsOf = <T>(items: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size))
+
 /**
  * Writes changes into the target, except over other changes made meanwhile.
  *
- * @param options `allOrNothing`: with one conflict no file is written. `onWritten`: see `writeGroup`; also called for changes
+ * @param options `allOrNothing`: with one conflict no file is written; else `groupSize` files are written at once. `onWritten`: see `writeGroup`; also called for changes
  *   that are there already
  * @throws RefusalError for a damaged content, before anything is written; the file system's own error, when a file's state is unknown
  */
@@ -190,7 +196,13 @@ export const applyChanges = async (
     merge: isMergeWanted,
     allOrNothing,
     onWritten,
-  }: { merge: boolean; allOrNothing: boolean; onWritten: (paths: readonly string[]) => Promise<void> },
+    groupSize = GROUP_FILES,
+  }: {
+    merge: boolean
+    allOrNothing: boolean
+    onWritten: (paths: readonly string[]) => Promise<void>
+    groupSize?: number
+  },
 ): Promise<FileResult[]> => {
   const steps = changes.flatMap(stepsOf)
   const removed = new Set(steps.flatMap(({ path, next }) => (next === null ? [path] : [])))
@@ -203,20 +215,28 @@ export const applyChanges = async (
     ({ change }) => change.next === null,
   )
   const isRefused = allOrNothing && resolved.some(({ kind }) => kind === "conflict")
-  const groups = isRefused || ready.length === 0 ? [] : allOrNothing ? [ready] : ready.map((each) => [each])
+  const groups = isRefused ? [] : groupsOf(ready, allOrNothing ? ready.length : groupSize)
   const failures = new Map<Resolved, string>()
+  const again: Change[] = []
   const staged = join(place.store, "staged")
   const oids = groups.flat().flatMap(({ writes }) => writes.flatMap(({ next }) => next?.oid ?? []))
   await stageContents(place.git, place.store, staged, oids)
   for (const group of groups) {
     const failure = await writeGroup(place, { group, staged }, onWritten)
-    if (failure !== undefined) for (const each of group) failures.set(each, failure)
+    if (failure === undefined) continue
+    if (allOrNothing || group.length === 1) for (const each of group) failures.set(each, failure)
+    else again.push(...group.map(({ change }) => change))
   }
   await rm(staged, { recursive: true, force: true })
+  // Of a group that failed each file is tried alone: the others are not to suffer for one.
+  const alone = { merge: isMergeWanted, allOrNothing, onWritten, groupSize: 1 }
+  const retried = again.length === 0 ? [] : await applyChanges(place, again, alone)
   const already = resolved.flatMap(({ kind, change }) => (kind === "already" ? [change.path] : []))
   if (already.length > 0) await onWritten(already)
   return resolved.map((each): FileResult => {
     const { path } = each.change
+    const retry = retried.find((result) => result.path === path)
+    if (retry) return retry
     const failure = failures.get(each)
     if (failure !== undefined) return { path, outcome: "conflict", reason: failure, mergeable: false }
     if (each.kind === "already") return { path, outcome: "already-applied" }

@@ -5,7 +5,7 @@ import { type PassOverError, unknownPass } from "../errors.ts"
 import { passLimitError } from "../policy/chain.ts"
 import type { PolicyFile } from "../policy/policy.ts"
 import type { ResolvedPolicy } from "../policy/resolve.ts"
-import { nextState, type PassEvent, type PassRecord, SENT } from "./record.ts"
+import { nextState, type PassEvent, type PassRecord, type Releaser, SENT } from "./record.ts"
 import type { PassStore } from "./store.ts"
 
 export type Question = {
@@ -50,6 +50,8 @@ export type BeginPass = {
   /** null when the policy has no cache, or the files could not be read. */
   readonly cacheKey: string | null
   readonly audit: PolicyFile["audit_log"]
+  /** The subagent may change files. */
+  readonly canChange: boolean
 }
 
 type PassesDeps = {
@@ -60,7 +62,7 @@ type PassesDeps = {
 
 /**
  * Changes passes, and is the only way to do so: each state change follows the rules, is on disk, and is in the audit in order.
- * Everything but `refuse` and `attemptFailed`, which are for the audit alone, throws what cannot be stored.
+ * Everything but `refuse`, `attemptFailed` and `withheld`, which are for the audit alone, throws what cannot be stored.
  */
 export const createPasses = ({ store, audit, now }: PassesDeps) => {
   const time = (): string => now().toISOString()
@@ -78,14 +80,14 @@ export const createPasses = ({ store, audit, now }: PassesDeps) => {
   }
 
   /** Stores the time of the first such event. @returns whether this is the first */
-  const stamp = async (passID: string, event: "announced" | "released"): Promise<boolean> => {
+  const stamp = async (passID: string, event: "announced" | "released", by?: Releaser): Promise<boolean> => {
     const field = `${event}_at` as const
     let at = ""
     let isFirst = false
     const set = (before: PassRecord): PassRecord | undefined => {
       at = time()
       isFirst = before[field] === null
-      return isFirst ? { ...before, [field]: at } : undefined
+      return isFirst ? { ...before, [field]: at, ...(by ? { released_by: by } : {}) } : undefined
     }
     await store.update(passID, set, (after) => note(after, { at, event }))
     return isFirst
@@ -124,7 +126,7 @@ export const createPasses = ({ store, audit, now }: PassesDeps) => {
 
   return {
     /** @returns refused (E004) when the root session has used up its passes */
-    begin: async ({ request, policy, cacheKey, audit: settings }: BeginPass): Promise<Transition> => {
+    begin: async ({ request, policy, cacheKey, audit: settings, canChange }: BeginPass): Promise<Transition> => {
       const at = time()
       const record: PassRecord = {
         version: 1,
@@ -137,6 +139,8 @@ export const createPasses = ({ store, audit, now }: PassesDeps) => {
         output: null,
         announced_at: null,
         released_at: null,
+        released_by: null,
+        can_change: canChange,
         cache_key: cacheKey,
         is_audited: settings.enabled,
       }
@@ -166,7 +170,11 @@ export const createPasses = ({ store, audit, now }: PassesDeps) => {
 
     /** @returns whether it was announced now; false when it had been before */
     announce: (passID: string) => stamp(passID, "announced"),
-    approve: (passID: string) => stamp(passID, "released"),
+    approve: (passID: string, by: Releaser) => stamp(passID, "released", by),
+    /** Notes for the audit that a result was refused to its originator. */
+    withheld: async (record: PassRecord, by: Releaser): Promise<void> => {
+      await note(record, { at: time(), event: "withheld", by })
+    },
     appliedPaths: async (passID: string): Promise<readonly string[]> => {
       const state = (await store.read(passID))?.state
       return state && "applied" in state ? state.applied : []

@@ -1,6 +1,6 @@
 import type { infer as Infer, ZodType } from "zod"
 import type { Zod } from "../../host/schema.ts"
-import { contractSchemas, type Immutable } from "../contract.ts"
+import { type ArtifactOf, artifactsOf, contractSchemas, type Immutable } from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { policyPartSchema } from "../policy/policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
@@ -42,12 +42,20 @@ export const passRecordSchema = (z: Zod) => {
     announced_at: z.string().nullable(),
     /** Time when the user approved the result, if the policy asks for that. */
     released_at: z.string().nullable().default(null),
+    /** The one who approved it then; null before, and for a result that needs no approval. */
+    released_by: z.enum(RELEASERS).nullable(),
+    /** The subagent may change files. */
+    can_change: z.boolean(),
     /** Key of the question, if its answer may be reused. */
     cache_key: z.string().nullable(),
     /** The policy's audit setting when the pass began. */
     is_audited: z.boolean(),
   })
 }
+
+/** The user, a rule of the user or the policy, no answer in time, `opencode run`, or an OpenCode that lets no tool ask. */
+const RELEASERS = ["user", "policy", "silence", "run", "unsupported"] as const
+export type Releaser = (typeof RELEASERS)[number]
 
 export type PassRecord = Immutable<Infer<ReturnType<typeof passRecordSchema>>>
 export type PassState = PassRecord["state"]
@@ -59,6 +67,22 @@ export type PassStateName = PassState["state"]
  */
 export const needsAnnouncement = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
   announcedAt === null && "is_late" in state && request.return_required && (state.is_late || request.async)
+
+export const criticalFindings = ({ output }: Pick<PassRecord, "output">): ArtifactOf<"finding">[] =>
+  artifactsOf(output, "finding").filter(({ severity }) => severity === "critical")
+
+/**
+ * Tells why the user is asked before a result goes back; undefined for one that goes back at once: what is not completed, so that
+ * no failure is withheld, and what of an agent that can change nothing comes, unless `auto_return` is set to false.
+ */
+export const reasonToAsk = (record: PassRecord): string | undefined => {
+  const { output, policy, released_at, can_change } = record
+  if (released_at !== null || output?.status !== "completed" || output.error !== null) return undefined
+  const { auto_return } = policy.values
+  const isHeld = !auto_return && (can_change || policy.levels.auto_return !== "built-in")
+  if (can_change && criticalFindings(record).length > 0) return "it has a critical finding"
+  return isHeld ? "auto_return is false" : undefined
+}
 
 /** Tells whether a pass is still open, has undecided files, or has to be announced. */
 export const isUnfinished = (record: PassRecord): boolean => {
