@@ -84,7 +84,9 @@ export const createOpenings = (deps: OpeningDeps) => {
     waiting: readonly string[],
   ): Promise<Pick<Material, "earlier" | "said">> => {
     const writers = (await Promise.all(newestOfEach([...handoffs, ...waiting]).map(findWriter))).flat()
-    const owners = await Promise.all(writers.map(({ task }) => (task?.origin === "parent" ? tasks.owner(task) : task)))
+    const owners = await Promise.all(
+      writers.map(async ({ task }) => (task?.origin === "parent" ? tasks.owner(task) : task)),
+    )
     const said = owners.flatMap((owner) => (owner?.taskID === taskID ? owner.said.words : []))
     const isSubagents = ({ task }: Writer): boolean => task?.origin === "parent"
     // Its originator's handoff tells more.

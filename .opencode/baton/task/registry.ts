@@ -371,7 +371,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     },
     othersOn: async (taskID, sessionID) => {
       const keys = (await store.keys()).filter((key) => key !== sessionID)
-      const records = await Promise.all(keys.map((key) => remembered.get(key)?.record ?? store.read(key)))
+      const records = await Promise.all(keys.map(async (key) => remembered.get(key)?.record ?? (await store.read(key))))
       const others = records.map((record) => taskOf(record))
       return keys.filter((_, at) => others[at]?.taskID === taskID && !others[at].isOff)
     },
