@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import * as ast from "typescript/unstable/ast"
 import { API, type Checker, TypeFlags } from "typescript/unstable/sync"
@@ -8,6 +9,7 @@ import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 const BUNDLE = ".opencode/baton"
 const CUTTER = `${BUNDLE}/host/text.ts`
 const EXAMPLES = "test/fixtures/text-cuts.ts"
+const CLAIMS = "test/fixtures/user-claims.ts"
 
 /** Hold ASCII alone, which has no halves. A digest and an ISO time are known by their call. */
 const ASCII: readonly string[] = [
@@ -71,26 +73,67 @@ const cutsIn = (file: ast.SourceFile, checker: Checker): { receiver: string; lin
   return found
 }
 
-const projectCuts = () => {
+const WORDS = `${BUNDLE}/task/user-words.ts`
+/** Says that words of the user's follow. */
+const CLAIM =
+  /\b(?:user['’]?s?\b[^.\n]*\b(?:words|asked|said|typed|wrote|requests?|messages?|brief)\b|verbatim|word for word)/i
+const HEADING = /^#{1,6} .*/gm
+/** The one heading that `renderUserWords` is given. */
+const OWN_WORDS = /^#{2,3} The user's own words, newest first$/
+
+const textOf = (node: ast.Node): string | undefined =>
+  ast.isStringLiteral(node) ||
+  ast.isNoSubstitutionTemplateLiteral(node) ||
+  ast.isTemplateHead(node) ||
+  ast.isTemplateMiddle(node) ||
+  ast.isTemplateTail(node)
+    ? node.text
+    : undefined
+
+/** Headings in a file's strings that claim to stand above words of the user's, and casts to such words. */
+const claimsIn = (file: ast.SourceFile): { headings: string[]; casts: string[] } => {
+  const [headings, casts]: [string[], string[]] = [[], []]
+  const visit = (node: ast.Node): void => {
+    const lines = [...(textOf(node) ?? "").matchAll(HEADING)].map(([line]) => line)
+    // The title of a section is its heading.
+    const isSection = ast.isCallExpression(node) && /section$/i.test(node.expression.getText())
+    const title = isSection && node.arguments[0] ? textOf(node.arguments[0]) : undefined
+    headings.push(...[...lines, ...(title === undefined ? [] : [title])].filter((line) => CLAIM.test(line)))
+    if (ast.isAsExpression(node) && /\b(?:UserWords|TaskWords)\b/.test(node.type.getText())) casts.push(node.getText())
+    node.forEachChild(visit)
+  }
+  visit(file)
+  return { headings, casts }
+}
+
+const readProject = () => {
   const api = new API({ cwd: REPOSITORY })
   try {
     const config = join(REPOSITORY, "tsconfig.json")
     const project = api.updateSnapshot({ openProjects: [config] }).getProject(config)
     if (!project) throw new Error(`expected a project of ${config}, received none`)
     const { program, checker, rootFiles } = project
-    const cuts = (path: string) => {
+    const sourceOf = (path: string): ast.SourceFile => {
       const file = program.getSourceFile(join(REPOSITORY, path))
       if (!file) throw new Error(`expected ${path} in the project, received nothing`)
-      return cutsIn(file, checker).map((cut) => ({ path, ...cut }))
+      return file
     }
+    const cuts = (path: string) => cutsIn(sourceOf(path), checker).map((cut) => ({ path, ...cut }))
+    const claims = (path: string) => ({ path, text: sourceOf(path).text, ...claimsIn(sourceOf(path)) })
     const bundle = rootFiles.map((path) => relative(REPOSITORY, path)).filter((path) => path.startsWith(`${BUNDLE}/`))
-    return { bundle: bundle.flatMap(cuts), examples: cuts(EXAMPLES), files: bundle.length }
+    return {
+      bundle: bundle.flatMap(cuts),
+      claims: bundle.map(claims),
+      examples: cuts(EXAMPLES),
+      claimed: claims(CLAIMS),
+      files: bundle.length,
+    }
   } finally {
     api.close()
   }
 }
 
-const { bundle, examples, files } = projectCuts()
+const { bundle, claims, examples, claimed, files } = readProject()
 const nameOf = (path: string, receiver: string): string => `${relative(BUNDLE, path)}: ${receiver}`
 
 test(promised("words.A5a", "texts are cut to a number of characters by host/text.ts alone"), () => {
@@ -109,4 +152,34 @@ test(promised("words.A5a", "what may be cut otherwise, since it is ASCII, is the
 
 test(promised("words.A5a", "every form of a cut is seen, and no list and no cut at a place that was found"), () => {
   expect(examples.map(({ receiver }) => receiver)).toEqual(Array.from({ length: 10 }, (_, at) => `cut${at + 1}`))
+})
+
+test(promised("words.A1", "what a person typed is made by task/user-words.ts alone"), () => {
+  expect(claims.flatMap(({ path, casts }) => casts.map(() => path))).toEqual([WORDS])
+})
+
+test(promised("words.A1", "no heading claims words of the user's but that of renderUserWords"), () => {
+  const headings = claims.flatMap(({ path, text, headings }) =>
+    headings.map((heading) => ({ path, heading, isRendered: text.includes("renderUserWords(") })),
+  )
+  const isOwn = ({ heading, isRendered }: (typeof headings)[number]) => isRendered && OWN_WORDS.test(heading)
+  expect(headings.filter((each) => !isOwn(each)).map(({ path, heading }) => `${path}: ${heading}`)).toEqual([])
+  expect(headings.length, "its own are seen").toBeGreaterThan(2)
+})
+
+test(promised("words.A1", "every form of such a heading and cast is seen"), () => {
+  expect(claimed.headings).toEqual([
+    "## The user's first request, verbatim",
+    "# What the user asked for",
+    "### User’s messages",
+    "## Copied word for word",
+    "The user's brief",
+  ])
+  expect(claimed.casts).toHaveLength(2)
+})
+
+test(promised("words.B1", "the linter refuses an untrusted text in a template, a join or a String()"), () => {
+  const { scripts } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
+  // test/fixtures/untrusted-shown.ts expects each of them, and its comments are errors where a rule does not see it.
+  expect(scripts.lint).toContain("oxlint --type-aware --deny-warnings --report-unused-disable-directives .opencode")
 })
