@@ -110,7 +110,7 @@ const wordsSection = (said: TaskWords): Section => {
  * @param beside the text of the message that the block stands beside
  */
 export const taskSections = (identity: TaskIdentity, beside = ""): Section[] => {
-  const { taskID, role, said, order } = identity
+  const { role, said, order } = identity
   const ledger = taskInLedger(identity)
   const shown = [beside, said.words[0]?.text, said.words.at(-1)?.text]
   const inProg = sourceOf(identity)
