@@ -35,6 +35,13 @@ export const REQUIREMENTS = {
     "A message that was undone takes with it its words, task, role and automatic task; undone and redone, all is as before.",
   "words.A4":
     "A summary that says less than the one before is recorded as what it is, with the last good handoff behind it in note, ledger and next session.",
+  "words.A5": "All open todos are carried, those in progress first, with the number left out last.",
+  "words.A6":
+    "The note after a compaction holds the newest log lines; a session without a compaction leaves the end of its last answer.",
+  "words.B1": "What comes from the ledger, a file's name or another session is quoted in one line or fenced.",
+  "words.B4":
+    "Earlier sessions on a task are called so; another agent is only one that was seen at work; a draft newer than the last handoff replaces it.",
+  "words.C1": "The note never waits for its record beyond its own deadline.",
 
   "notices.A1":
     "What happens to a session's task, learnings, passes and records is shown in the TUI, each event once, in a toast that begins with Baton.",

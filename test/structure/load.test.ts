@@ -3,21 +3,21 @@ import { promised } from "../requirements.ts"
 import { linesOf, reachedFrom, sourceFiles } from "../support/files/source-files.ts"
 
 describe("what OpenCode waits for until it is loaded", () => {
-  test(promised("speed.G1", "the six plugin files load at most 18 files and 1,410 lines"), () => {
+  test(promised("speed.G1", "the six plugin files load at most 20 files and 1,765 lines"), () => {
     const plugins = sourceFiles(".opencode/plugins")
     expect(plugins).toHaveLength(6)
     const loaded = reachedFrom(plugins)
     expect(loaded).toContain(".opencode/baton/host/guard.ts")
-    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(18)
-    expect(linesOf(loaded)).toBeLessThanOrEqual(1_410)
+    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(20)
+    expect(linesOf(loaded)).toBeLessThanOrEqual(1_765)
   })
 
-  test(promised("speed.G1", "a task's first message loads 32 files at most, none of them for what comes later"), () => {
+  test(promised("speed.G1", "a task's first message loads 37 files at most, none of them for what comes later"), () => {
     const loaded = reachedFrom([".opencode/baton/compaction/feature.ts", ".opencode/baton/core/services.ts"])
     expect(loaded).toContain(".opencode/baton/ledger/client.ts")
     expect(loaded).not.toContain(".opencode/baton/ledger/outbox.ts")
     expect(loaded).not.toContain(".opencode/baton/compaction/recorder.ts")
-    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(32)
+    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(37)
   })
 
   test(promised("speed.G1", "an event loads 16 files at most, none of the task, the ledger or c2c"), () => {
@@ -43,9 +43,9 @@ describe("what OpenCode waits for until it is loaded", () => {
 })
 
 test.each([
-  ["compaction-handoff.ts", 51],
-  ["handoff.ts", 54],
-  ["session-learning.ts", 43],
+  ["compaction-handoff.ts", 53],
+  ["handoff.ts", 56],
+  ["session-learning.ts", 48],
   ["pass-over.ts", 80],
 ])("%s reaches at most %i files by its imports, a first use included", (plugin, most) => {
   expect(reachedFrom([`.opencode/plugins/${plugin}`], { dynamic: true }).length).toBeLessThanOrEqual(most)

@@ -22,6 +22,7 @@ const ASCII: readonly string[] = [
   "ledger/embedded/format.ts: wallClock(moment)",
   "pass-over/audit/log.ts: entry.at",
   "task/activity.ts: git.head",
+  "task/user-words.ts: at",
 ]
 const ASCII_CALL = /\.(?:digest\("hex"\)|toISOString\(\))$/
 

@@ -106,7 +106,7 @@ type CompactionDeps = ContextDeps & {
   sessionStates: SessionStates
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
   seen: LruMap<SeenSession>
-  /** Whether another session was seen at work now. */
+  /** Tells whether another session was seen at work now. */
   isAtWork: (sessionID: string) => Promise<boolean>
   now: () => Date
 }

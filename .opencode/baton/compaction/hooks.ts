@@ -48,7 +48,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
   }
   /** Root sessions that began in this process and have no message yet, where `autoTask` is on. */
   const unopened = createLruMap<true>({ limit: MAX_NEW_SESSIONS })
-  /** What each session's user has undone, as OpenCode last said. */
+  /** The message from which on each session's user has undone all, as OpenCode last said; "" for none. */
   const reverts = createLruMap<string>({ limit: MAX_NEW_SESSIONS })
   /** The newest command of a session, whose message may come next. */
   const commands = createLruMap<Command>({ limit: MAX_NEW_SESSIONS })

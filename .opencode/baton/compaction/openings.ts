@@ -40,7 +40,7 @@ type Material = {
   known: KnownTask
   nearest?: readonly TaskSummary[] | undefined
   earlier?: EarlierHandoff | undefined
-  /** What the user said on the task in earlier sessions. */
+  /** Words of the user's on the task in earlier sessions. */
   said?: readonly UserWords[]
 }
 

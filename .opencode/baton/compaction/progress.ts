@@ -52,7 +52,7 @@ type ProgressDeps = FactsDeps & {
   now: () => Date
 }
 
-/** What a session leaves of itself between its compactions. */
+/** The content of a record between compactions. */
 type Left = { readonly facts: Facts; readonly said: TaskWords; readonly lastAnswer: string }
 
 const hasSomething = ({ facts: { activity, todos }, said, lastAnswer }: Left): boolean =>
@@ -249,7 +249,7 @@ export const createProgress = (deps: ProgressDeps) => {
     /** The user undid what this session was told on the task. */
     undone: (binding: Pick<SessionTask, "sessionID" | "taskID">): Promise<void> =>
       queue.add(binding.sessionID, () => record(binding, { isUndone: true })),
-    /** Whether the session is in the middle of a turn, in this process or another one on this machine. */
+    /** Tells whether the session is in the middle of a turn, in this process or another one on this machine. */
     isAtWork: async (sessionID: string): Promise<boolean> => {
       const work = await store.read(sessionID)
       return work?.isIdle === false && work.host === hostname() && !hasEnded(work)

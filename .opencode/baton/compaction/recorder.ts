@@ -192,10 +192,14 @@ export const createRecorder = (deps: RecorderDeps) => {
       const key = [compaction.summaryID, binding.taskID, binding.role].join("\n")
       const known = running.get(key)
       if (known) return known
-      const started = recordOnce(binding, compaction, hasShell)
-      running.set(key, started)
       const forget = (): void => void running.delete(key)
-      started.then(({ recorded }) => recorded).then(forget, forget)
+      // Forgotten before it resolves: the next request may be of an agent without a shell, whose note is another.
+      const started = recordOnce(binding, compaction, hasShell).then(({ note, recorded }) => ({
+        note,
+        recorded: recorded.finally(forget),
+      }))
+      started.catch(forget)
+      running.set(key, started)
       return started
     },
   }

@@ -1,10 +1,10 @@
 import { splitLines } from "../host/messages.ts"
 
-/** What a summary is worth beside the handoff before it. */
+/** The worth of a summary beside the handoff before it. */
 export type SummaryVerdict = {
   /** It must not take the place of the handoff before it. */
   readonly saysLess: boolean
-  /** What is wrong with it, as a sentence without its full stop; undefined for a good one. */
+  /** The fault, as a sentence without its full stop; undefined for a good one. */
   readonly remark?: string
 }
 
@@ -35,7 +35,7 @@ const hasHeadings = (text: string, wanted: readonly string[]): boolean => {
   )
 }
 
-/** How models begin to decline; it counts only in a text without headings. */
+/** The words by which models begin to decline; they count only in a text without headings. */
 const DECLINES =
   /^\W*(?:(?:i['’]?m|i am) (?:really |very |so )?(?:sorry|afraid|unable|not able)|sorry|unfortunately|i (?:can['’]?t|cannot|won['’]?t)|as an ai|(?:es tut mir )?leid|entschuldigung|ich kann|lo siento|no puedo|(?:je suis )?désolé|je ne peux|mi dispiace|desculpe|抱歉|对不起|很抱歉|我无法|申し訳|すみません|죄송|извините|к сожалению)/iu
 

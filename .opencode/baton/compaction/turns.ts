@@ -83,7 +83,7 @@ const createActivityTracker = ({
   }
 }
 
-/** Whether the agent of a user's message may use the shell. */
+/** Tells whether the agent of a user's message may use the shell. */
 type MayUseShell = (message: UserMessage) => Promise<boolean>
 
 /** Knowledge of one session that this process alone has. */

@@ -36,7 +36,7 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
 const textsOf = (parts: readonly TextPartLike[]): string[] =>
   parts.flatMap(({ type, text = "" }) => (type === "text" && text.trim() !== "" ? [text] : []))
 
-/** Whether some of the parts have the same text: a command's message has the text that the command expanded to. */
+/** Tells whether some of the parts have the same text: a command's message has the text that the command expanded to. */
 export const sharesText = (some: readonly TextPartLike[], others: readonly TextPartLike[]): boolean => {
   const texts = textsOf(some)
   return textsOf(others).some((text) => texts.includes(text))

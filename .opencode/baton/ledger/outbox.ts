@@ -299,7 +299,6 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     store.hold(name, record)
     const about = { ...logFields(entry), reason: refusal }
     log.warn("the outbox cannot be written: the record goes to the ledger directly", about)
-    await drainOnce()
   }
 
   const readWaiting = async (subject: string): Promise<OutboxEntry[]> => {

@@ -213,7 +213,7 @@ export const parseNaturalTask = (text: string): NaturalTask | undefined => {
   return { taskID, ...statedRole(text), isBare: bareID !== undefined }
 }
 
-/** Whether a line is blank, or names a task or a role and says no more. */
+/** Tells whether a line is blank, or names a task or a role and says no more. */
 export const namesOnlyATask = (line: string): boolean => {
   const text = trimLineEnd(line).trim()
   const isTaskLine = /^Task:\s*[A-Za-z]{2,}-[0-9A-Fa-f]{4,12}$/.test(text)

@@ -25,7 +25,7 @@ export type { SessionTask } from "./session-task.ts"
 /** An order of an agent is kept up to this length. */
 const ORDER_CHARACTERS = 24_000
 
-/** What an undo took away, or a redo brought back. */
+/** The steps that an undo took away, or a redo brought back. */
 export type Undone = { readonly undone: readonly TaskStep[]; readonly redone: readonly TaskStep[] }
 
 /** Keeps the task of each session, and what the user said on it. No call throws. */
@@ -372,7 +372,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     othersOn: async (taskID, sessionID) => {
       const keys = (await store.keys()).filter((key) => key !== sessionID)
       const records = await Promise.all(keys.map((key) => remembered.get(key)?.record ?? store.read(key)))
-      return keys.filter((_, at) => taskOf(records[at])?.taskID === taskID)
+      const others = records.map((record) => taskOf(record))
+      return keys.filter((_, at) => others[at]?.taskID === taskID && !others[at].isOff)
     },
     owner: async (binding) => {
       let owner: SessionTask | undefined = binding

@@ -30,7 +30,7 @@ export const taskRecordSchema = (z: Zod) =>
     sessionID: z.string(),
     /** Oldest first; the last one that stands counts. */
     steps: z.array(stepSchema(z)).readonly(),
-    /** What the user said on each task, by its id; of this session, and of earlier ones on the same task. */
+    /** Words of the user's on each task, by its id; of this session, and of earlier ones on the same task. */
     words: z.record(
       z.string(),
       z.object({ words: z.array(userWordsSchema(z)).readonly(), leftOut: z.number().int().min(0) }),
@@ -44,7 +44,7 @@ export type TaskRecord = Parsed<typeof taskRecordSchema>
 
 export const TASKS_FOLDER = "tasks"
 
-/** What a project's sessions have as their tasks, under `.opencode/state/tasks`. */
+/** The tasks of a project's sessions, under `.opencode/state/tasks`. */
 export const createTaskStore = (deps: { state: StateFolder; log: Log }): JsonStore<TaskRecord> =>
   createJsonStore({ ...deps, folder: TASKS_FOLDER, schema: taskRecordSchema })
 

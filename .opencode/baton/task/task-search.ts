@@ -17,7 +17,7 @@ export type TaskSearchDeps = {
   parents: Pick<LruMap<string | null>, "get">
   /** Looks an id up in the ledger, within a deadline. Asked only for natural spellings. */
   lookUp: (taskID: string) => Promise<LookUp>
-  /** Whether sessions of this project had tasks. */
+  /** Tells whether sessions of this project had tasks. */
   hasTasks: () => Promise<boolean>
   log: Log
   now: () => Date
@@ -49,7 +49,7 @@ const toTyped = ({ info, parts }: StoredMessage): TypedMessage => ({
   text: collectUserText(parts),
 })
 
-/** What a person typed in these messages of a root session. */
+/** The words that a person typed in these messages of a root session. */
 export const wordsOf = (messages: readonly StoredMessage[]): UserWords[] =>
   messages.filter(({ info }) => info.role === "user").flatMap((message) => toUserWords(toTyped(message)) ?? [])
 

@@ -39,7 +39,7 @@ const MESSAGE_CHARACTERS = 24_000
 /** The facts that end a draft of `/handoff`, in a fence. */
 export const DRAFT_FACTS = "What the session before shows (gathered by program):"
 
-/** What stands before a draft and behind it: the draft itself is a model's and the program's. */
+/** Keeps the text before a draft and behind it: the draft itself is a model's and the program's. */
 const withoutDraft = (text: string): string => {
   const start = text.indexOf(DRAFT_START)
   if (start < 0) return text
@@ -117,7 +117,8 @@ const renderAll = (heading: string, shown: readonly string[], first: string | un
 const renderCut = (heading: string, newest: UserWords, leftOut: number, fits: (text: string) => boolean): string => {
   const { length } = newest.text
   const withLength = (kept: number): string => {
-    const text = `${cutText(newest.text, kept)}\n[cut to ${kept} of ${length} characters]`
+    const shown = cutText(newest.text, kept)
+    const text = `${shown}\n[cut to ${shown.length} of ${length} characters]`
     return renderAll(heading, [renderOne({ ...newest, text })], undefined, leftOut)
   }
   let [low, high] = [0, length]
@@ -144,18 +145,15 @@ export const renderUserWords = (
   if (!newest) return ""
   const first = older.pop()
   const total = leftOut + older.length
-  const withFirst = (text: string, more: readonly string[] = []): string =>
-    renderAll(heading, [renderOne(newest), ...more], text === "" ? undefined : text, total - more.length)
-  const shownFirst = first ? renderOne(first) : ""
-  const isFirstShown = shownFirst === "" || fits(withFirst(shownFirst))
-  const firstText = isFirstShown ? shownFirst : ""
-  if (!fits(withFirst(firstText))) return renderCut(heading, newest, total + (first ? 1 : 0), fits)
-  const shown: string[] = []
-  for (const one of older) {
-    const next = renderOne(one)
-    if (!fits(withFirst(firstText, [...shown, next]))) break
-    shown.push(next)
+  const render = (isFirstShown: boolean, more: readonly UserWords[] = []): string => {
+    const isMissing = first !== undefined && !isFirstShown
+    const shown = [newest, ...more].map(renderOne)
+    const firstText = first && isFirstShown ? renderOne(first) : undefined
+    return renderAll(heading, shown, firstText, total - more.length + (isMissing ? 1 : 0))
   }
-  const missing = total - shown.length + (isFirstShown ? 0 : 1)
-  return renderAll(heading, [renderOne(newest), ...shown], firstText === "" ? undefined : firstText, missing)
+  const isFirstShown = first !== undefined && fits(render(true))
+  if (!fits(render(isFirstShown))) return renderCut(heading, newest, total + (first ? 1 : 0), fits)
+  let count = 0
+  while (count < older.length && fits(render(isFirstShown, older.slice(0, count + 1)))) count++
+  return render(isFirstShown, older.slice(0, count))
 }

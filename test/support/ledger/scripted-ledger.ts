@@ -1,5 +1,6 @@
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createLearningCalls } from "../../../.opencode/baton/ledger/client.ts"
-import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
+import type { Ledger, LedgerTask, LedgerWrite, TaskRead, TaskSummary } from "../../../.opencode/baton/ledger/ledger.ts"
 
 export type Fault =
   | "none"
@@ -9,13 +10,27 @@ export type Fault =
   /** The write succeeds, and the answer is lost. */
   | "written-unheard"
 
-type ScriptedTask = { description: string; messages: string[] }
+type ScriptedTask = { title: string; status: string; description: string; messages: string[] }
+
+const newTask = (title: string, description = ""): ScriptedTask => ({
+  title,
+  status: "open",
+  description,
+  messages: [],
+})
+const summaryOf = ([id, { title, status }]: [string, ScriptedTask]): TaskSummary => ({
+  id,
+  title: untrusted(title),
+  status: untrusted(status),
+})
+
+const STATUS_AFTER = { cancel: "canceled", open: "open", start: "in_progress" } as const
 
 const noLearnings = async () => ({ kind: "unavailable", reason: "scripted without learnings" }) as const
 
 /** A ledger of tasks in memory with faults set by the test. */
 export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => {
-  const tasks = new Map<string, ScriptedTask>(ids.map((id) => [id, { description: "", messages: [] }]))
+  const tasks = new Map<string, ScriptedTask>(ids.map((id) => [id, newTask(id)]))
   const calls: string[] = []
   const script = {
     /** Called at every write. */
@@ -46,23 +61,36 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       const task = tasks.get(id)
       if (!script.readable) return { kind: "unavailable", reason: "scripted" }
       if (!task) return { kind: "unknown" }
-      const logs = task.messages.map((message) => ({ message, createdAt: "2026-01-01T00:00:00Z" }))
-      const found: LedgerTask = { id, title: id, status: "open", type: "task", project: "p", ...task, logs }
+      const logs = task.messages.map((message) => ({
+        message: untrusted(message),
+        createdAt: "2026-01-01T00:00:00Z",
+      }))
+      const found: LedgerTask = { ...summaryOf([id, task]), description: untrusted(task.description), logs }
       return { kind: "found", task: found }
     },
-    readyTasks: async () => [...tasks.keys()].map((id) => ({ id, title: id, status: "open" })),
+    readyTasks: async () => [...tasks].map(summaryOf),
     addTask: async ({ title, description }) => {
       calls.push(`add ${title}`)
       if (!script.readable) return { kind: "failed", reason: "scripted" }
       const id = `ts-add00${tasks.size}`
-      tasks.set(id, { description, messages: [] })
+      tasks.set(id, newTask(title, description))
       return { kind: "added", id }
     },
     finishTask: (id) => {
       calls.push(`done ${id}`)
       return write(id, "done", () => {})
     },
-    listTasks: async () => [...tasks.keys()].map((id) => ({ id, title: id, status: "open" })),
+    setStatus: (id, how) => {
+      calls.push(`${how} ${id}`)
+      return write(id, how, (task) => {
+        task.status = STATUS_AFTER[how]
+      })
+    },
+    rewriteTask: (id, rewritten) => {
+      calls.push(`rewrite ${id} ${rewritten.title}`)
+      return write(id, rewritten.title, (task) => void Object.assign(task, rewritten))
+    },
+    listTasks: async () => [...tasks].map(summaryOf),
     appendLog: (id, message) => {
       calls.push(`log ${id} ${message}`)
       return write(id, message, (task) => task.messages.push(message))

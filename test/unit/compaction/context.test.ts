@@ -5,9 +5,10 @@ import type { ContextDeps } from "../../../.opencode/baton/compaction/context.ts
 import { DEFAULT_HANDOFF_PROMPT, loadContext, readInstructions } from "../../../.opencode/baton/compaction/context.ts"
 import { EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { renderNote } from "../../../.opencode/baton/compaction/texts.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { builtInProtocol } from "../../../.opencode/baton/task/prompts.ts"
 import { promised } from "../../requirements.ts"
-import { BINDING, createRecordedLog } from "../../support/unit.ts"
+import { BINDING, createFakeSessions, createRecordedLog } from "../../support/unit.ts"
 
 const { sessionID } = BINDING
 
@@ -15,7 +16,7 @@ const setUp = (read: ContextDeps["prompts"]["read"]) => {
   const log = createRecordedLog()
   const told: string[] = []
   const deps: ContextDeps = {
-    sessions: { todos: async () => ({ kind: "ok", value: [] }) },
+    sessions: createFakeSessions(new Map()),
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read },
     claimsMode: async () => "shared",
@@ -30,14 +31,15 @@ const setUp = (read: ContextDeps["prompts"]["read"]) => {
 test(promised("claim.B2", "the note after a compaction tells that another session works on the task"), async () => {
   const noteFor = async (session: string): Promise<string> => {
     const { deps } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
-    const claim = { session, isOwn: false, summary: "session ses_2 on this machine" }
-    const about = { title: "T", status: "open", type: "task", project: "p", description: "", logs: [] }
+    const claim = { session, isOwn: false, summary: untrusted("session ses_2 on this machine") }
+    const about = { title: untrusted("T"), status: untrusted("open"), description: untrusted(""), logs: [] }
     const task = { id: BINDING.taskID, ...about }
     const ledger = { readTask: async () => ({ kind: "found", task: { ...task, claim } }) as const }
-    const { identity, facts } = await loadContext({ ...deps, ledger }, BINDING, EMPTY_STATE)
-    return renderNote({ identity, facts, number: 1, summary: "S.", budget: createBudget(200_000) })
+    const { identity, facts, logs } = await loadContext({ ...deps, ledger }, BINDING, EMPTY_STATE)
+    const verdict = { saysLess: false }
+    return renderNote({ identity, facts, logs, number: 1, summary: "S.", verdict, budget: createBudget(200_000) })
   }
-  expect(await noteFor("ses_2")).toContain("the task was claimed by session ses_2 on this machine: look at what")
+  expect(await noteFor("ses_2")).toContain('the task was claimed by "session ses_2 on this machine": look at what')
   expect(await noteFor(sessionID)).not.toContain("claimed by")
 })
 

@@ -6,23 +6,31 @@ import { createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compac
 import { EMPTY_STATE, type SessionState, withRecorded } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
+import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { OutboxEntry, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { afterToolUse } from "../../../.opencode/baton/task/activity.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
+import { NO_WORDS } from "../../../.opencode/baton/task/user-words.ts"
 import { promised } from "../../requirements.ts"
-import { BINDING, createRecordedLog, temporaryFolder } from "../../support/unit.ts"
+import {
+  assistantMessage,
+  BINDING,
+  createFakeSessions,
+  createRecordedLog,
+  temporaryFolder,
+} from "../../support/unit.ts"
 
 const { sessionID, taskID, role } = BINDING
 const OTHER_BINDING = { ...BINDING, taskID: "ts-0aa111" }
 /** No process has this id. */
 const DEAD = 2 ** 30
 const LATER = "2026-01-01T00:05:00.000Z"
-const HERE = { isIdle: false, host: hostname(), pid: process.pid, activeAt: undefined }
+const HERE = { taskID, isIdle: false, host: hostname(), pid: process.pid, activeAt: undefined }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance", "Date"] }))
 
-const setUp = (stored: SessionState = EMPTY_STATE) => {
+const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = []) => {
   const root = temporaryFolder()
   let sessionState = stored
   let binding = BINDING
@@ -32,8 +40,11 @@ const setUp = (stored: SessionState = EMPTY_STATE) => {
   const progress = createProgress({
     state: createStateFolder(root),
     sessionStates: { load: async () => sessionState },
-    bindings: { read: async () => binding },
-    tasks: { onTask: (listener) => void listeners.push(listener) },
+    tasks: {
+      onTask: (listener) => void listeners.push(listener),
+      cached: () => binding,
+      readStored: async () => binding,
+    },
     outbox: {
       add: async (entry) => void added.push(entry),
       addIfMissing: async (entry) => void added.push(entry),
@@ -41,7 +52,7 @@ const setUp = (stored: SessionState = EMPTY_STATE) => {
       status: async () => ({ waiting: 0, parked: outbox.parked }),
     },
     queue: createKeyedQueue(),
-    sessions: { todos: async () => ({ kind: "ok", value: [] }) },
+    sessions: createFakeSessions(new Map([[sessionID, { messages }]])),
     root,
     log: createRecordedLog(),
     now: () => new Date(),
@@ -142,12 +153,62 @@ describe("work in progress", () => {
     expect(second).toContain("b.ts ×1")
   })
 
-  const compaction = { summaryID: "msg_1", summary: "The lexer is proven." }
-  const note = { requestID: "msg_0", taskID, role, text: "Go on." }
+  const answer = (text: string) => assistantMessage(text, { time: { created: 2, completed: 3 } })
+  const words = "## The user's own words, newest first"
+
+  test(
+    promised(["sessions.A1", "words.A6"], "is left by a message of the user's alone, with the answer's end"),
+    async () => {
+      const long = `${"x".repeat(900)}The lexer is proven; CRLF is open.`
+      const { progress, sections } = setUp(EMPTY_STATE, [answer("An older one."), answer(long)])
+      progress.changed(BINDING)
+      progress.idle(sessionID)
+      const [section = ""] = await sections(1)
+      const end = `…${long.slice(-800)}`
+      expect(section).toContain(`\n\n## The end of the agent's last answer\n\`\`\`text\n${end}\n\`\`\`\n\n## Facts`)
+      expect(section).toContain(`\n\n${words}\nLater words outrank`)
+      expect(section).toMatch(/```text\nMind the lexer\.\n```$/)
+      expect(section).not.toContain("An older one.")
+    },
+  )
+
+  test(promised("words.A6", "holds no secret of the last answer, and no summary as one"), async () => {
+    const key = `AKIA${"A2B3C4D5E6F7G2H3"}`
+    const summary = assistantMessage("A summary.", { summary: true, time: { created: 2, completed: 3 } })
+    const { progress, sections } = setUp(EMPTY_STATE, [answer(`It is ${key}.`), summary])
+    progress.changed(BINDING)
+    progress.idle(sessionID)
+    expect(await sections(1)).toEqual([expect.stringContaining("```text\nIt is [redacted].\n```")])
+  })
+
+  test(promised("words.A3", "that was undone replaces the section, without its words and the answer"), async () => {
+    const { progress, sections, takeTask } = setUp(EMPTY_STATE, [answer("Done as asked.")])
+    progress.changed(BINDING)
+    progress.idle(sessionID)
+    await sections(1)
+    takeTask({ ...BINDING, said: NO_WORDS })
+    await progress.undone(BINDING)
+    const [before, after = ""] = await sections(2)
+    expect(before).toContain("Done as asked.")
+    expect(after).toMatch(/^# Work in progress/)
+    expect(after).not.toMatch(/Done as asked\.|Mind the lexer\.|own words/)
+  })
+
+  test(promised("words.B4", "a session is at work in the middle of a turn, and not after it"), async () => {
+    const { progress } = setUp()
+    expect(await progress.isAtWork(sessionID)).toBe(false)
+    progress.changed(BINDING)
+    await expect.poll(() => progress.isAtWork(sessionID)).toBe(true)
+    progress.idle(sessionID)
+    await expect.poll(() => progress.isAtWork(sessionID)).toBe(false)
+  })
+
+  const compaction = { summaryID: "msg_1", summary: "The lexer is proven.", saysLess: false }
+  const note = { requestID: "msg_0", taskID, role, hasShell: true, text: "Go on." }
   const compacted = withRecorded(EMPTY_STATE, compaction, note)
   const emptied = withRecorded(
     compacted,
-    { summaryID: "msg_2", summary: "" },
+    { summaryID: "msg_2", summary: "", saysLess: true },
     { ...note, taskID: OTHER_BINDING.taskID },
   )
   const older = {
@@ -182,7 +243,7 @@ describe("work in progress", () => {
     { name: "and whose id is in use again", ...HERE, startedAt: "another", crashed: 1, records: 1 },
     { name: "on another machine, perhaps", ...HERE, host: "other", pid: DEAD, crashed: 0, records: 0 },
     { name: "not at all", ...HERE, startedAt: startOfProcess(process.pid), crashed: 0, records: 0 },
-    { name: "not at all, of an older Baton", ...HERE, crashed: 0, records: 0 },
+    { name: "not at all, though its start is unknown", ...HERE, crashed: 0, records: 0 },
   ])(promised("sessions.A1", "of a process that ended $name"), async ({ crashed, records, activeAt, ...ended }) => {
     const { progress, change, sections, added, file, mark } = setUp({ ...EMPTY_STATE, activeAt })
     change("a.ts")
@@ -191,7 +252,7 @@ describe("work in progress", () => {
     writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, ...ended }))
     await progress.recover()
     const end = `- The session ended in the middle of the turn of ${since}`
-    const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}$`)
+    const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}\n\n## The user's own words`)
     expect(await sections(records)).toEqual(
       Array(records).fill(crashed ? expect.stringMatching(section) : expect.anything()),
     )

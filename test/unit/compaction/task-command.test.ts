@@ -12,13 +12,17 @@ import { BINDING, createFakeSessions, createRecordedLog, temporaryFolder, userSa
 const { taskID } = BINDING
 const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep the public API."
 
+const FIRST = { messageID: "msg_1", text: LONG }
+
 type Known = { binding?: SessionTask | undefined; autoTask?: boolean; isFork?: boolean }
 
 const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = { binding: BINDING }) => {
-  const { ledger, script, calls } = createScriptedLedger([taskID, "ts-0000aa"])
+  const { ledger, script, calls, task: ledgerTask } = createScriptedLedger([taskID, "ts-0000aa"])
   const root = join(temporaryFolder(), "project")
   mkdirSync(root)
   const bound: string[] = []
+  const told: string[] = []
+  const others: string[] = []
   const released: string[] = []
   const logged: OutboxEntry[] = []
   let current: SessionTask | undefined = binding
@@ -28,7 +32,8 @@ const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = {
     ledger,
     tasks: {
       find: async () => current,
-      bindTo: async (_sessionID, id) => void bound.push(id),
+      othersOn: async () => others,
+      bindTo: async (_sessionID, id, messageID) => void bound.push(`${id} ${messageID}`),
       unbind: async () => {
         const before = current
         current = undefined
@@ -37,11 +42,11 @@ const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = {
     },
     settings: async () => ({ ...DEFAULT_SETTINGS, autoTask }),
     releaseClaim: async (sessionID) => void released.push(sessionID),
-    notices: () => {},
+    notices: ({ title }) => void told.push(title),
     projectRoot: root,
     log: createRecordedLog(),
   })
-  return { ...command, script, calls, bound, released, logged }
+  return { ...command, script, calls, ledgerTask, bound, others, released, logged, told }
 }
 
 describe("/task", () => {
@@ -107,20 +112,64 @@ describe("the first message as a task", () => {
   ])(promised("task.D2", "%j has the title %j"), (text, title) => expect(titleFrom(text)).toBe(title))
 
   test.each<[Known, string[]]>([
-    [{}, ["ts-add002"]],
+    [{}, ["ts-add002 msg_1"]],
     [{ autoTask: false }, []],
     [{ isFork: true }, []],
   ])(promised("task.D2", "with %j binds %j"), async (known, ids) => {
     const { begin, bound } = setUp(known)
-    expect(await begin("ses_1", LONG)).toBe(ids.length > 0)
+    expect(await begin("ses_1", FIRST)).toBe(ids.length > 0)
     expect(bound).toEqual(ids)
   })
 
   test(promised("task.D2", "is none where the ledger fails"), async () => {
     const { begin, bound, script } = setUp()
     script.readable = false
-    expect(await begin("ses_1", LONG)).toBe(false)
+    expect(await begin("ses_1", FIRST)).toBe(false)
     expect(bound).toEqual([])
+  })
+})
+
+describe("the task of a message that was undone", () => {
+  const made = { taskID, role: "worker", hasRoleHeading: false, origin: "message", boundAt: "", isMade: true } as const
+  const UNDONE = { undone: [made], redone: [] }
+  const REDONE = { undone: [], redone: [made] }
+
+  test(promised("words.A3", "is canceled, and as it was after the redo"), async () => {
+    const { followUndo, ledgerTask, told } = setUp()
+    for (const status of ["open", "in_progress"]) {
+      ledgerTask(taskID).status = status
+      await followUndo("ses_1", UNDONE)
+      expect(ledgerTask(taskID).status).toBe("canceled")
+      await followUndo("ses_1", REDONE)
+      expect(ledgerTask(taskID).status).toBe(status)
+    }
+    expect(told.slice(0, 2)).toEqual([`task ${taskID} is canceled`, `task ${taskID}`])
+  })
+
+  test(promised("words.A3", "stays where it is done, another has it, or Baton did not make it"), async () => {
+    const done = setUp()
+    done.ledgerTask(taskID).status = "done"
+    const shared = setUp()
+    shared.others.push("ses_2")
+    const named = setUp()
+    for (const { followUndo } of [done, shared]) await followUndo("ses_1", UNDONE)
+    const { isMade: _, ...step } = made
+    await named.followUndo("ses_1", { undone: [step], redone: [] })
+    for (const { calls, told } of [done, shared, named]) {
+      expect(calls.filter((call) => !call.startsWith("show"))).toEqual([])
+      expect(told).toEqual([])
+    }
+  })
+
+  test(promised("words.A3", "gets the title of the next message, unless another has it by now"), async () => {
+    const { begin, followUndo, ledgerTask, bound, others } = setUp()
+    await followUndo("ses_1", UNDONE)
+    expect(await begin("ses_1", FIRST, taskID)).toBe(true)
+    const title = "Teach the parser CRLF line ends, without touching the lexer"
+    expect(ledgerTask(taskID)).toMatchObject({ title, description: LONG, status: "open" })
+    others.push("ses_2")
+    expect(await begin("ses_1", { ...FIRST, messageID: "msg_2" }, taskID)).toBe(true)
+    expect(bound).toEqual([`${taskID} msg_1`, "ts-add002 msg_2"])
   })
 })
 

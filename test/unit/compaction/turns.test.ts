@@ -1,10 +1,11 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
 import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
 import { createDeferred, createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import { noteTextOf } from "../../../.opencode/baton/host/messages.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import type { LedgerTask } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { Outbox } from "../../../.opencode/baton/ledger/outbox-store.ts"
@@ -17,6 +18,7 @@ import {
   BINDING,
   createMemoryStore,
   createRecordedLog,
+  recordOf,
   userSays,
 } from "../../support/unit.ts"
 
@@ -27,6 +29,7 @@ const onDisk = <T>(value: T | undefined) =>
 
 const nothing = () => {}
 const done = async () => {}
+const mayUseShell = async () => true
 
 type Known = { binding?: SessionTask; sessionState?: SessionState; add?: Outbox["add"]; task?: LedgerTask }
 
@@ -35,7 +38,15 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const lookUp = async () => ({ kind: "unknown" as const })
-  const tasks = createTaskRegistry({ store: onDisk(binding), sessions, parents: new Map(), lookUp, log, now })
+  const tasks = createTaskRegistry({
+    store: onDisk(binding && recordOf(binding)),
+    sessions,
+    parents: new Map(),
+    shownMessages: async (_sessionID, ids) => new Set(ids),
+    lookUp,
+    log,
+    now,
+  })
   const sessionStates = createSessionStates(onDisk(sessionState))
   const root = "/project"
   const turns = createTurns({
@@ -43,11 +54,19 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
     sessionStates,
     openings: {
       begin: done,
-      find: async (task) => ({ ...task, text: "It.", isComplete: true }),
+      find: async ({ taskID, role }, { hasShell }) => ({ taskID, role, hasShell, text: "It.", isComplete: true }),
       claimed: done,
       forget: nothing,
     },
-    progress: { changed: nothing, idle: nothing, recover: done, forget: nothing, stop: done },
+    progress: {
+      changed: nothing,
+      idle: nothing,
+      undone: done,
+      isAtWork: async () => false,
+      recover: done,
+      forget: nothing,
+      stop: done,
+    },
     queue: createKeyedQueue(),
     loadCompaction: async (seen) =>
       createCompaction({
@@ -63,13 +82,15 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         log,
         now,
         seen,
+        isAtWork: async () => false,
       }),
     loadClaims: async () => ({ toolStarting: async () => undefined, userArrived: done, forget: done, stop: done }),
     root,
     log,
     now,
   })
-  return { tasks, sessionStates, turns }
+  const say = (messageID: string, text: string) => tasks.userMessage({ sessionID, messageID, createdAt: 0, text })
+  return { tasks, sessionStates, turns, say }
 }
 
 test(promised("compaction.C5", "tool uses of a resumed session count while its task is searched for"), async () => {
@@ -135,18 +156,43 @@ test(promised(["task.B3", "start.A2"], "a task named after a compaction stands b
       .flatMap(({ info, parts }) => parts.flatMap((part) => ({ id: info.id, note: noteTextOf(part) })))
       .filter(({ note }) => note)
   const binding = { ...BINDING, boundAt: "2025-12-31T00:00:00.000Z" }
-  const { tasks, turns } = setUp(createFakeSessions(new Map()), { binding })
+  const { say, turns } = setUp(createFakeSessions(new Map()), { binding })
   const first = compacted()
-  ;(await turns.addNote(first))?.()
+  ;(await turns.addNote(first, mayUseShell))?.()
   expect(notesOf(first)).toMatchObject([{ id: "msg_1", note: expect.stringContaining("task ts-b54507") }])
-  await tasks.userMessage(sessionID, "# Planner\nTask: ts-b54507")
+  await say("msg_2", "# Planner\nTask: ts-b54507")
   const planned = compacted()
-  ;(await turns.addNote(planned))?.()
+  ;(await turns.addNote(planned, mayUseShell))?.()
   expect(notesOf(planned)).toMatchObject([{ id: "msg_1", note: expect.stringContaining("the planner on") }])
-  await tasks.userMessage(sessionID, "Task: ts-0aa111")
+  await say("msg_3", "Task: ts-0aa111")
   const then = compacted()
-  ;(await turns.addNote(then))?.()
+  ;(await turns.addNote(then, mayUseShell))?.()
   expect(notesOf(then)).toEqual([{ id: "msg_3", note: "It." }])
+})
+
+test(promised("words.C1", "the note stands in its request though the record hangs"), async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] })
+  const hangs = createDeferred<void>()
+  const { turns } = setUp(createFakeSessions(new Map([[sessionID, {}]])), {
+    binding: BINDING,
+    add: () => hangs.promise,
+  })
+  const at = Date.parse(BINDING.boundAt) + 1
+  const ended = { summary: true, finish: "stop", time: { created: at, completed: at } }
+  const messages = [asksToCompact("msg_1"), assistantMessage("The summary.", ended, { id: "msg_2", parentID: "msg_1" })]
+  let isThere = false
+  const noting = turns.addNote(messages, mayUseShell).then((add) => {
+    isThere = true
+    add?.()
+  })
+  await vi.advanceTimersByTimeAsync(2_400)
+  expect(isThere, "the record has its time").toBe(false)
+  await vi.advanceTimersByTimeAsync(100)
+  await noting
+  expect(messages[0]?.parts.flatMap((part) => noteTextOf(part) ?? [])).toEqual([
+    expect.stringContaining("compacted (compaction 1 of this session)"),
+  ])
+  hangs.resolve()
 })
 
 test.each([
@@ -156,7 +202,7 @@ test.each([
   promised("start.A2", "the handoff of a task named after compaction $compactions of 1 is summed up: $shown"),
   async ({ compactions, shown }) => {
     const { taskID, role } = BINDING
-    const opening = { taskID, role, text: "It.", isComplete: true, compactions }
+    const opening = { taskID, role, hasShell: true, text: "It.", isComplete: true, compactions }
     const sessionState = {
       ...EMPTY_STATE,
       count: 1,
@@ -166,7 +212,8 @@ test.each([
     }
     const handoff = "# Handoff after compaction 1 (session ses_2, summary msg_9, 2025-12-31T00:00:00.000Z)\n\nBy ses_2."
     const description = `CRLF.\n\n<!-- baton:handoff 0123456789ab, x -->\n${handoff}\n<!-- /baton:handoff -->`
-    const task = { id: taskID, type: "task", project: "p", title: "T", status: "open", logs: [], description }
+    const [title, status] = [untrusted("T"), untrusted("open")]
+    const task = { id: taskID, title, status, logs: [], description: untrusted(description) }
     const messages = conversation(3)
     const { turns } = setUp(createFakeSessions(new Map([[sessionID, { messages }]])), {
       binding: BINDING,
@@ -194,7 +241,7 @@ describe.each([true, false])("the messages that the compacting hook asks for (cu
     const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
     const { turns } = setUp(sessions, { binding: BINDING, ...(sessionState ? { sessionState } : {}) })
     return {
-      seeTurn: async () => (await turns.addNote(messages.slice(0, -1)))?.(),
+      seeTurn: async () => (await turns.addNote(messages.slice(0, -1), mayUseShell))?.(),
       compact: async () => {
         const output: { context: string[]; prompt?: string } = { context: [] }
         ;(await turns.preparePrompt(sessionID, output))?.()

@@ -7,25 +7,27 @@ import { createHandoffRecords } from "../../../.opencode/baton/handoff/records.t
 import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
-import { createSessionTasks } from "../../../.opencode/baton/task/registry.ts"
+import { createTaskStore } from "../../../.opencode/baton/task/session-task.ts"
 import { promised } from "../../requirements.ts"
 import { ownState } from "../../support/files/own-state.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
-import { BINDING, createRecordedLog, temporaryFolder } from "../../support/unit.ts"
+import { BINDING, createRecordedLog, recordOf, temporaryFolder } from "../../support/unit.ts"
+
+const RECORD = recordOf(BINDING)
 
 const open = (root = temporaryFolder()) => ({ root, state: createStateFolder(root), log: createRecordedLog() })
 
 const openStore = () => {
   const deps = open()
-  return { ...deps, store: createSessionTasks(deps) }
+  return { ...deps, store: createTaskStore(deps) }
 }
 
 describe("stored session state", () => {
   test(promised("task.B2", "what is written is read back, and leaves no temporary file"), async () => {
     const { store, state } = openStore()
-    expect(await store.write("ses_1", BINDING)).toBe(true)
-    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(await store.write("ses_1", RECORD)).toBe(true)
+    expect(await store.read("ses_1")).toEqual(RECORD)
     expect(readdirSync(state.path("tasks"))).toEqual(["ses_1.json"])
     expect(readFileSync(state.path(".gitignore"), "utf8")).toBe("*\n")
   })
@@ -33,8 +35,8 @@ describe("stored session state", () => {
   test.each([
     ["garbage", "{not json"],
     ["nothing", ""],
-    ["another version", JSON.stringify({ ...BINDING, version: 2 })],
-    ["a missing field", JSON.stringify({ version: 1, sessionID: "ses_1" })],
+    ["another version", JSON.stringify({ ...RECORD, version: 1 })],
+    ["a missing field", JSON.stringify({ version: 2, sessionID: "ses_1" })],
     ["bytes that are no text", "\u0000\u0001\ufffd"],
   ])(promised("faults.F1", "%s in a state file is ignored with a warning"), async (_what, content) => {
     const { store, state, log } = openStore()
@@ -42,7 +44,7 @@ describe("stored session state", () => {
     writeFileSync(state.path("tasks", "ses_1.json"), content)
     expect(await store.read("ses_1")).toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "warn", extra: { path: state.path("tasks", "ses_1.json") } }])
-    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(await store.write("ses_1", RECORD)).toBe(true)
     expect(readFileSync(state.path("tasks", "ses_1.json.unusable"), "utf8")).toBe(content)
     await store.remove("ses_1")
     expect(readdirSync(state.path("tasks"))).toEqual([])
@@ -52,13 +54,13 @@ describe("stored session state", () => {
     const { store, log, root } = openStore()
     mkdirSync(join(root, ".opencode"))
     writeFileSync(join(root, ".opencode", "state"), "a file in the way")
-    expect(await store.write("ses_1", BINDING)).toBe(false)
+    expect(await store.write("ses_1", RECORD)).toBe(false)
     expect(log.lines).toMatchObject([{ level: "warn" }])
-    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(await store.read("ses_1")).toEqual(RECORD)
     expect(await store.keys()).toEqual(["ses_1"])
     expect(store.isUnsaved("ses_1")).toBe(true)
     rmSync(join(root, ".opencode", "state"))
-    expect(await store.write("ses_1", BINDING)).toBe(true)
+    expect(await store.write("ses_1", RECORD)).toBe(true)
     expect(store.isUnsaved("ses_1")).toBe(false)
   })
 
@@ -67,14 +69,14 @@ describe("stored session state", () => {
     // A folder cannot be read as a file, even by root.
     mkdirSync(state.path("tasks", "ses_1.json"), { recursive: true })
     expect(await store.read("ses_1")).toBeUndefined()
-    expect(await store.write("ses_1", BINDING)).toBe(false)
-    expect(await store.read("ses_1")).toEqual(BINDING)
+    expect(await store.write("ses_1", RECORD)).toBe(false)
+    expect(await store.read("ses_1")).toEqual(RECORD)
     expect(readdirSync(state.path("tasks"))).toEqual(["ses_1.json"])
   })
 
   test("a session id that is no file name is refused", async () => {
     const { store, root } = openStore()
-    expect(await store.write("../../escaped", BINDING)).toBe(false)
+    expect(await store.write("../../escaped", RECORD)).toBe(false)
     expect(await store.read("../../escaped")).toBeUndefined()
     expect(readdirSync(root)).toEqual([])
   })
@@ -119,17 +121,13 @@ type Deps = ReturnType<typeof open>
 const readCompactions = (deps: Deps) =>
   createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION)
 
-const ASKED = { role: "worker", hasRoleHeading: true, brief: expect.stringContaining("Never touch the lexer") }
 const WORK = { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] }
 const HANDOFF = { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." }
-const COMPACTED = { count: 1, lastHandoff: HANDOFF, note: { taskID: TASK }, activity: WORK }
-const ARRIVED = { goal: "Write the CRLF test.", taskID: TASK, arrivals: [{ sessionID: expect.any(String) }] }
+const COMPACTED = { count: 1, lastHandoff: HANDOFF, activity: WORK }
 const SAID = { sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }
 
 const KEPT: readonly (readonly [what: string, read: (deps: Deps) => Promise<unknown>, kept: object])[] = [
-  ["a session's task is known", (deps) => createSessionTasks(deps).read(SESSION), { taskID: TASK, ...ASKED }],
-  ["its compactions go on being counted, with handoff and note", readCompactions, COMPACTED],
-  ["its handoff is known", (deps) => createHandoffRecords(deps).list(), [{ from: SESSION, ...ARRIVED }]],
+  ["its compactions go on being counted, with the handoff", readCompactions, COMPACTED],
   [
     "a correction still waits",
     (deps) => createSessionRecords({ ...deps, pid: 1 }).waiting(),
@@ -143,6 +141,18 @@ describe("the state that 0.1.0 left", () => {
     expect(await read(deps)).toMatchObject(kept)
     expect(deps.log.lines).toEqual([])
   })
+
+  test.each([
+    ["a task", (deps: Deps) => createTaskStore(deps).read(SESSION), undefined],
+    ["a handoff", (deps: Deps) => createHandoffRecords(deps).list(), []],
+  ])(
+    promised("install.E1", "the record of %s, which had no words of the user's, is put aside"),
+    async (_, read, kept) => {
+      const deps = openEarlier()
+      expect(await read(deps)).toEqual(kept)
+      expect(deps.log.lines).toMatchObject([{ level: "warn" }])
+    },
+  )
 
   test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {
     const { root, state, log } = openEarlier()

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { describe, expect, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createProcessRunner, type ProcessOutcome, type RunProcess } from "../../../.opencode/baton/host/process.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger, type LedgerDeps } from "../../../.opencode/baton/ledger/client.ts"
 import { createCallQueue, FIRST_PAUSE_MS, LONGEST_PAUSE_MS } from "../../../.opencode/baton/ledger/runner.ts"
@@ -57,7 +58,14 @@ const setUp = (answer: ProcessOutcome, deps: Partial<LedgerDeps> = {}) => {
 describe("reading a task", () => {
   test(promised("ledger.D1", "gives what prog shows as JSON"), async () => {
     const { ledger, calls, directory, path } = setUp(exited(JSON.stringify(SHOWN)))
-    const task = { ...TASK, definitionOfDone: "tests pass", logs: [{ message: "m", createdAt: AT }] }
+    const task = {
+      id: TASK.id,
+      title: untrusted(TASK.title),
+      status: untrusted(TASK.status),
+      description: untrusted(TASK.description),
+      definitionOfDone: untrusted("tests pass"),
+      logs: [{ message: untrusted("m"), createdAt: AT }],
+    }
     expect(await ledger.readTask("ts-000001")).toEqual({ kind: "found", task })
     expect(calls).toHaveLength(1)
     expect(calls[0]?.argv).toEqual([path, "show", "--json", "--", "ts-000001"])
@@ -68,7 +76,7 @@ describe("reading a task", () => {
   test("leaves out what the task does not have", async () => {
     const shown = { ...SHOWN, description: null, definition_of_done: null, logs: null }
     const read = await setUp(exited(JSON.stringify(shown))).ledger.readTask("ts-000001")
-    expect(read).toMatchObject({ kind: "found", task: { description: "", logs: [] } })
+    expect(read).toMatchObject({ kind: "found", task: { description: untrusted(""), logs: [] } })
     expect(read.kind === "found" && read.task).not.toHaveProperty("definitionOfDone")
   })
 

@@ -304,8 +304,8 @@ describe("the outbox", () => {
     const outbox = set.open()
     await outbox.add(entry("one"))
     await outbox.add(entry("two"))
-    expect(set.task().messages).toEqual(["one", "two"])
     await outbox.flush(5000)
+    expect(set.task().messages).toEqual(["one", "two"])
     const extra = { taskID: TASK, reason: expect.stringContaining(reason) }
     const warning = { message: expect.stringContaining("cannot be written"), extra }
     expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
@@ -340,6 +340,7 @@ describe("the outbox", () => {
     script.readable = true
     await outbox.add(entry("direct"))
     await outbox.add(handoff("direct"))
+    await outbox.flush(5000)
     expect(task().messages).toEqual(["saved", "direct"])
     mend()
     expect(files()).toHaveLength(left)
@@ -397,8 +398,27 @@ describe("the outbox", () => {
     expect(task().messages).toEqual([])
     release()
     await added
+    await outbox.flush(5000)
     expect(task().messages).toEqual(["slow", "direct"])
   })
+
+  test(
+    promised("words.C1", "holds no caller up while the disk refuses and the ledger is slow; a flush waits"),
+    async () => {
+      const { open, script, disk, task } = setUp()
+      const { reached, release } = holdLedger(script)
+      disk.full = true
+      const outbox = open()
+      await outbox.add(entry("one"))
+      await reached
+      await outbox.add(entry("two"))
+      expect(await outbox.pending(TASK)).toEqual([entry("one"), entry("two")])
+      expect(task().messages).toEqual([])
+      release()
+      await outbox.flush(5000)
+      expect(task().messages).toEqual(["one", "two"])
+    },
+  )
 
   test("does not call the ledger when the attempt cannot be noted", async () => {
     const { open, leave, disk, calls, files } = setUp()

@@ -4,7 +4,7 @@ import * as activities from "../../../.opencode/baton/task/activity.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 
-const { afterSnapshot, afterToolUse, EMPTY_ACTIVITY, MAX_FAILURES, MAX_FILES, renderFacts } = activities
+const { afterSnapshot, afterToolUse, EMPTY_ACTIVITY, MAX_FAILURES, MAX_FILES, renderFacts, renderTodos } = activities
 const ROOT = "/project"
 const bash = (command: string, exit: unknown) => ({ tool: "bash", args: { command }, metadata: { exit } })
 const touched = (tool: string, filePath: string) => ({ tool, args: { filePath }, metadata: {} })
@@ -52,10 +52,11 @@ test(promised("words.A5b", "secrets are in no failing command, todo or file name
   // The same command is the same one, when it succeeds, too.
   expect(activityAfter(bash(header, 1), bash(header, 0)).failures).toEqual([])
   const activity = activityAfter(touched("read", `/project/${key}.txt`), touched("edit", `/project/b/${key}`))
-  const facts = renderFacts({ compactions: 0, activity, todos: [{ content: `Rotate ${key}  now`, status: "pending" }] })
-  expect(facts).toContain("- Files read (1, newest first): [redacted].txt ×1")
-  expect(facts).toContain("- Files changed (1, newest first): b/[redacted] ×1")
-  expect(facts).toContain("[pending] Rotate [redacted] now")
+  const todos = [{ content: `Rotate ${key}  now`, status: "pending" }]
+  const facts = renderFacts({ compactions: 0, activity, todos })
+  expect(facts).toContain('- Files read (1, newest first): "[redacted].txt" ×1')
+  expect(facts).toContain('- Files changed (1, newest first): "b/[redacted]" ×1')
+  expect(renderTodos(todos)).toBe("- Open todos (1):\n  - [pending] Rotate [redacted] now")
 })
 
 test(promised("compaction.C5", "what a snapshot saw change and no tool did counts as changed by shell"), () => {

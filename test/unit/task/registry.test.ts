@@ -1,11 +1,13 @@
 import { expect, test, vi } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { Result, Sessions, StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
-import { createTaskRegistry, type SessionTask } from "../../../.opencode/baton/task/registry.ts"
+import { createShownMessages } from "../../../.opencode/baton/host/shown-messages.ts"
+import { createTaskRegistry, type TaskRegistry } from "../../../.opencode/baton/task/registry.ts"
+import { type SessionTask, type TaskRecord, taskOf } from "../../../.opencode/baton/task/session-task.ts"
 import { promised } from "../../requirements.ts"
 import { createMemoryStore, createSlowStore } from "../../support/memory-store.ts"
 import { createFakeSessions, type FakeSession } from "../../support/opencode/fake-sessions.ts"
-import { assistantMessage, createRecordedLog, userSays } from "../../support/unit.ts"
+import { assistantMessage, createRecordedLog, userSays, userWords } from "../../support/unit.ts"
 
 const NOW = new Date("2026-01-01T00:00:00.000Z")
 
@@ -21,14 +23,14 @@ type Options = {
   now?: () => Date
   /** Other answers of OpenCode's. */
   change?: (sessions: Sessions) => Partial<Sessions>
-  store?: ReturnType<typeof createMemoryStore<SessionTask>>
+  store?: ReturnType<typeof createMemoryStore<TaskRecord>>
   /** The ledger's answer for an id; by default it knows all. */
   lookUp?: Parameters<typeof createTaskRegistry>[0]["lookUp"]
 }
 
 const setUp = (options: Options = {}) => {
   const { history = {}, parents = {}, now = () => NOW } = options
-  const store = options.store ?? createMemoryStore<SessionTask>()
+  const store = options.store ?? createMemoryStore<TaskRecord>()
   const stored = new Map<string, FakeSession>()
   for (const [id, messages] of Object.entries(history)) stored.set(id, { messages })
   for (const [id, parentID] of Object.entries(parents)) stored.set(id, { ...stored.get(id), info: { parentID } })
@@ -37,25 +39,42 @@ const setUp = (options: Options = {}) => {
   const log = createRecordedLog()
   const lookUp = vi.fn(options.lookUp ?? (async () => ({ kind: "found" as const })))
   const created = new Map<string, string | null>()
-  const deps = { store, sessions: answers, parents: created, lookUp, log, now, searchDeadlineMs: 1_000 }
-  const create = () => createTaskRegistry(deps)
-  return { created, store, calls: sessions.calls, entries: log.lines, lookUp, create, tasks: create() }
+  const deps = { sessions: answers, parents: created, lookUp, log, now, searchDeadlineMs: 1_000 }
+  const shownMessages = createShownMessages(answers)
+  const create = () => createTaskRegistry({ ...deps, store, shownMessages })
+  return {
+    created,
+    store,
+    calls: sessions.calls,
+    entries: log.lines,
+    lookUp,
+    create,
+    tasks: create(),
+    stored: (sessionID: string) => taskOf(store.values.get(sessionID)),
+  }
 }
 
+let messages = 0
+/** A message of a user, or of an agent to its subagent, which is newer than all before it. */
+const say = (tasks: TaskRegistry, sessionID: string, text: string): Promise<void> =>
+  tasks.userMessage({ sessionID, messageID: `msg_${++messages}`, createdAt: NOW.getTime() + messages * 1_000, text })
+
+const saidIn = (task: SessionTask | undefined) => task?.said.words.map(({ text }) => text)
+
 test(promised("task.B2", "a Task line binds the session at once, without reading a message"), async () => {
-  const { tasks, store, calls } = setUp()
-  await tasks.userMessage("ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
+  const { tasks, stored, calls } = setUp()
+  await say(tasks, "ses_1", "# Planner\nTask: ts-b54507\nMind the lexer.")
   expect(tasks.cached("ses_1")).toMatchObject({ taskID: "ts-b54507", role: "planner", origin: "message" })
-  expect(store.values.get("ses_1")?.boundAt).toBe(NOW.toISOString())
+  expect(stored("ses_1")?.boundAt).toBe(NOW.toISOString())
   expect(calls).toEqual([])
 })
 
-test(promised("task.B2", "the same task named again after a restart keeps the first brief"), async () => {
+test(promised(["task.B2", "words.A1"], "the words on a task are kept over a restart"), async () => {
   const { tasks, create } = setUp()
-  await tasks.userMessage("ses_1", "Task: ts-b54507\nThe whole brief.")
+  await say(tasks, "ses_1", "Task: ts-b54507\nThe whole brief.")
   const later = create()
-  await later.userMessage("ses_1", "Task: ts-b54507\ngo on")
-  expect(later.cached("ses_1")?.brief).toContain("The whole brief.")
+  await say(later, "ses_1", "Task: ts-b54507\ngo on")
+  expect(saidIn(later.cached("ses_1"))).toEqual(["Task: ts-b54507\nThe whole brief.", "Task: ts-b54507\ngo on"])
 })
 
 test(promised("task.B2", "a task in the newest page costs one page of 10 or 10,000"), async () => {
@@ -93,23 +112,23 @@ test(promised("task.B3", "a task named while the history is searched counts, in 
   const asked = createDeferred<void>()
   const change = ({ messages }: Sessions) =>
     ({ messages: (...args) => asked.promise.then(() => messages(...args)) }) satisfies Partial<Sessions>
-  const { tasks, store } = setUp({ history: { ses_1: [userSays("Task: ts-0000a1")] }, change })
-  await tasks.userMessage("ses_1", "go on")
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  const { tasks, stored } = setUp({ history: { ses_1: [userSays("Task: ts-0000a1")] }, change })
+  await say(tasks, "ses_1", "go on")
+  await say(tasks, "ses_1", "Task: ts-b54507")
   asked.resolve()
   expect(await tasks.find("ses_1")).toMatchObject({ taskID: "ts-b54507" })
   await new Promise((resolve) => setImmediate(resolve))
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-  expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+  expect(stored("ses_1")?.taskID).toBe("ts-b54507")
 })
 
 test(promised("task.B3", "of two bindings at once the later one ends up on disk"), async () => {
-  const store = createSlowStore<SessionTask>()
-  const { tasks } = setUp({ store })
-  const both = Promise.all(["ts-0000a1", "ts-b54507"].map((id) => tasks.userMessage("ses_1", `Task: ${id}`)))
+  const store = createSlowStore<TaskRecord>()
+  const { tasks, stored } = setUp({ store })
+  const both = Promise.all(["ts-0000a1", "ts-b54507"].map((id) => say(tasks, "ses_1", `Task: ${id}`)))
   await store.endWrites()
   await both
-  expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+  expect(stored("ses_1")?.taskID).toBe("ts-b54507")
 })
 
 test(promised("task.B1", "synthetic and assistant text never bind a session"), async () => {
@@ -118,15 +137,16 @@ test(promised("task.B1", "synthetic and assistant text never bind a session"), a
   expect(await tasks.find("ses_1")).toBeUndefined()
 })
 
-test(promised(["task.B2", "task.B3"], "a child made here has its parent's task, unasked, and own brief"), async () => {
+test(promised(["task.B2", "task.B3"], "a child made here has its parent's task, unasked, and own order"), async () => {
   const parent = vi.fn(async () => BUSY)
   const { tasks, created } = setUp({ change: () => ({ parent }) })
   created.set("ses_parent", null)
-  await tasks.userMessage("ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
+  await say(tasks, "ses_parent", "# Planner\nTask: ts-b54507\nThe parent's brief")
   created.set("ses_child", "ses_parent")
-  await tasks.userMessage("ses_child", "Count the files\nTask: ts-0aa111")
-  const brief = "Count the files\nTask: ts-0aa111"
-  const expected = { taskID: "ts-b54507", role: "planner", brief, origin: "parent" }
+  await say(tasks, "ses_child", "Count the files\nTask: ts-0aa111")
+  const order = "Count the files\nTask: ts-0aa111"
+  const said = { words: [], leftOut: 0 }
+  const expected = { taskID: "ts-b54507", role: "planner", order, said, origin: "parent" }
   expect(await tasks.find("ses_child")).toMatchObject(expected)
   expect(parent).not.toHaveBeenCalled()
 })
@@ -148,18 +168,18 @@ test.each(["in one process", "after restarts"])(
         return parent(id)
       },
     })
-    const { tasks, create, created, store } = setUp({ parents, history, change })
+    const { tasks, create, created, stored } = setUp({ parents, history, change })
     let now = tasks
     const taskOf = async (sessionID: string) => {
       if (when === "after restarts") now = create()
       return (await now.find(sessionID))?.taskID
     }
-    await now.userMessage("ses_child", "Count the files")
+    await say(now, "ses_child", "Count the files")
     expect(await taskOf("ses_child")).toBeUndefined()
     for (const taskID of ["ts-b54507", "ts-0aa111"]) {
-      await now.userMessage("ses_root", `# Planner\nTask: ${taskID}`)
+      await say(now, "ses_root", `# Planner\nTask: ${taskID}`)
       expect([await taskOf("ses_child"), await taskOf("ses_parent")]).toEqual([taskID, taskID])
-      expect(store.values.get("ses_child")).toMatchObject({ taskID, brief: "Count the files", origin: "parent" })
+      expect(stored("ses_child")).toMatchObject({ taskID, order: "Count the files", origin: "parent" })
     }
     const heard: unknown[] = []
     now.onTask(({ sessionID, isOff }) => sessionID === "ses_child" && isOff && heard.push(sessionID))
@@ -170,7 +190,7 @@ test.each(["in one process", "after restarts"])(
       expect(now.cached("ses_child")).toBeUndefined()
       expect(asked.sort()).toEqual(["ses_child", "ses_parent", "ses_root"])
     }
-    await now.userMessage("ses_root", "Task: ts-0aa111")
+    await say(now, "ses_root", "Task: ts-0aa111")
     expect(await taskOf("ses_child")).toBe("ts-0aa111")
     created.set("ses_other", "ses_root")
     await now.unbind("ses_child")
@@ -180,9 +200,10 @@ test.each(["in one process", "after restarts"])(
 
 test(promised("task.B3", "a child keeps its task while its parent cannot be asked for"), async () => {
   const { tasks, create, store } = setUp({ change: () => ({ parent: async () => BUSY }) })
-  await tasks.userMessage("ses_child", "Task: ts-b54507")
+  await say(tasks, "ses_child", "Task: ts-b54507")
   const known = store.values.get("ses_child")
-  if (known) store.values.set("ses_child", { ...known, origin: "parent" })
+  const steps = known?.steps.map((step) => ({ ...step, origin: "parent" as const })) ?? []
+  if (known) store.values.set("ses_child", { ...known, steps })
   expect(await create().find("ses_child")).toMatchObject({ taskID: "ts-b54507", origin: "parent" })
 })
 
@@ -197,14 +218,16 @@ test(promised("soak.B4", "a session that is deleted while its task is looked for
   expect(store.values.size).toBe(0)
 })
 
-test(promised("start.A2", "what an earlier session was asked for is added to the brief, once"), async () => {
-  const { tasks, store } = setUp()
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
-  await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.\n")
-  await tasks.addToBrief("ses_1", "ts-b54507", "Never touch the lexer.")
-  await tasks.addToBrief("ses_1", "ts-000002", "Another task's brief.")
-  expect(tasks.cached("ses_1")?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
-  expect((await store.read("ses_1"))?.brief).toBe("Task: ts-b54507\n\nNever touch the lexer.")
+test(promised(["start.A2", "words.A2"], "words of earlier sessions on the task are added, each once"), async () => {
+  const { tasks, create } = setUp()
+  await say(tasks, "ses_1", "Task: ts-b54507\nGo on.")
+  const earlier = [userWords("Never touch the lexer.", 0, "ses_0", "msg_a"), userWords("Nor the AST.", 1, "ses_0")]
+  for (let again = 0; again < 2; again++) await tasks.inherit("ses_1", "ts-b54507", earlier)
+  await tasks.inherit("ses_1", "ts-b54507", [userWords("Its own, undone.", 2, "ses_1")])
+  await tasks.inherit("ses_1", "ts-000002", [userWords("Another task's.", 3, "ses_0")])
+  const expected = ["Never touch the lexer.", "Nor the AST.", "Task: ts-b54507\nGo on."]
+  expect(saidIn(tasks.cached("ses_1"))).toEqual(expected)
+  expect(saidIn(await create().find("ses_1"))).toEqual(expected)
 })
 
 const [OLD, NEW] = ["ts-b54507", "ts-0aa111"]
@@ -218,7 +241,7 @@ test.each<[what: string, messages: string[], bound: Partial<SessionTask>, looked
   ["replaces an unknown one by an id alone", ["Task: ts-b54507", "ts-0aa111"], { taskID: NEW }, [OLD, NEW], OLD],
 ])(promised("task.C1", "a natural spelling %s"), async (_what, messages, bound, lookedUp, unknown) => {
   const { tasks, lookUp } = setUp({ lookUp: async (id) => ({ kind: id === unknown ? "unknown" : "found" }) })
-  for (const message of messages) await tasks.userMessage("ses_1", message)
+  for (const message of messages) await say(tasks, "ses_1", message)
   expect(tasks.cached("ses_1")).toMatchObject(bound)
   expect(lookUp.mock.calls.flat()).toEqual(lookedUp)
 })
@@ -228,26 +251,26 @@ test.each([
   ["cannot be asked", { kind: "unavailable", reason: "not within 2000 ms" } as const],
 ])(promised("task.C1", "a natural spelling does not bind where the ledger %s"), async (_, answer) => {
   const { tasks, store, entries } = setUp({ lookUp: async () => answer })
-  await tasks.userMessage("ses_1", "Work on ts-b54507")
+  await say(tasks, "ses_1", "Work on ts-b54507")
   expect(await tasks.find("ses_1")).toBeUndefined()
   expect(store.values.size).toBe(0)
   expect(entries.map(({ message }) => message).join()).toContain("that a message names: not bound")
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  await say(tasks, "ses_1", "Task: ts-b54507")
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
 })
 
 test(promised(["task.C1", "trust.B1"], "the words of an agent to its subagent bind nothing"), async () => {
   const { tasks, created } = setUp({ parents: { ses_child: "ses_parent" } })
-  await tasks.userMessage("ses_child", "Work on ts-b54507")
+  await say(tasks, "ses_child", "Work on ts-b54507")
   expect(await tasks.find("ses_child")).toBeUndefined()
-  await tasks.userMessage("ses_parent", "Task: ts-0aa111")
+  await say(tasks, "ses_parent", "Task: ts-0aa111")
   created.set("ses_other", "ses_parent")
-  await tasks.userMessage("ses_other", "Work on ts-0aa111")
+  await say(tasks, "ses_other", "Work on ts-0aa111")
   await tasks.find("ses_other")
-  await tasks.userMessage("ses_other", "Continue with ts-0aa111")
+  await say(tasks, "ses_other", "Continue with ts-0aa111")
   expect(tasks.cached("ses_other")?.origin).toBe("parent")
   for (const child of ["ses_child", "ses_other"]) {
-    await tasks.userMessage(child, "Look at this issue:\nTask: ts-b54507 Pay the invoices")
+    await say(tasks, child, "Look at this issue:\nTask: ts-b54507 Pay the invoices")
     expect((await tasks.find(child))?.taskID).toBe("ts-0aa111")
   }
 })
@@ -260,13 +283,13 @@ test(promised(["task.C1", "trust.B1"], "nor do they from the history, when OpenC
 
 test(promised("task.C1", "a message that came while the ledger was asked is newer"), async () => {
   const answer = createDeferred<{ kind: "found" }>()
-  const { tasks, store } = setUp({ lookUp: () => answer.promise })
-  const first = tasks.userMessage("ses_1", "Work on ts-0aa111")
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  const { tasks, stored } = setUp({ lookUp: () => answer.promise })
+  const first = say(tasks, "ses_1", "Work on ts-0aa111")
+  await say(tasks, "ses_1", "Task: ts-b54507")
   answer.resolve({ kind: "found" })
   await first
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
-  expect(store.values.get("ses_1")?.taskID).toBe("ts-b54507")
+  expect(stored("ses_1")?.taskID).toBe("ts-b54507")
 })
 
 test(promised("task.C1", "the history is searched for natural spellings, but for an id alone"), async () => {
@@ -281,10 +304,10 @@ test(promised("task.C2", "a natural spelling binds where the ledger is lost, not
   const missingDatabase = "/home/me/.prog/prog.db"
   const lookUp = async () => ({ kind: "unavailable", reason: "it is missing", missingDatabase }) as const
   const { tasks } = setUp({ lookUp })
-  await tasks.userMessage("ses_1", "Work on ts-b54507")
+  await say(tasks, "ses_1", "Work on ts-b54507")
   expect(tasks.cached("ses_1")).toBeUndefined()
-  await tasks.userMessage("ses_2", "Task: ts-0aa111")
-  await tasks.userMessage("ses_1", "Work on ts-b54507")
+  await say(tasks, "ses_2", "Task: ts-0aa111")
+  await say(tasks, "ses_1", "Work on ts-b54507")
   expect(tasks.cached("ses_1")?.taskID).toBe("ts-b54507")
 })
 
@@ -292,7 +315,7 @@ test(promised("task.D1", "a task that is taken off stays off after a restart, un
   const { tasks, create, created } = setUp({ history: { ses_1: [userSays("Task: ts-b54507")] } })
   const heard: unknown[] = []
   tasks.onTask(({ taskID, isOff }) => heard.push([taskID, isOff]))
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  await say(tasks, "ses_1", "Task: ts-b54507")
   expect(await tasks.unbind("ses_1")).toMatchObject({ taskID: "ts-b54507" })
   expect(await tasks.unbind("ses_1")).toBeUndefined()
   expect(tasks.cached("ses_1")).toBeUndefined()
@@ -304,19 +327,19 @@ test(promised("task.D1", "a task that is taken off stays off after a restart, un
   expect(await restarted.find("ses_1")).toBeUndefined()
   created.set("ses_2", "ses_1")
   expect(await restarted.find("ses_2")).toBeUndefined()
-  await restarted.userMessage("ses_1", "Task: ts-b54507")
+  await say(restarted, "ses_1", "Task: ts-b54507")
   expect((await create().find("ses_1"))?.taskID).toBe("ts-b54507")
-  await restarted.bindTo("ses_3", "ts-c0ffee", "Do it.")
-  expect(await create().find("ses_3")).toMatchObject({ taskID: "ts-c0ffee", brief: "Do it." })
+  await restarted.bindTo("ses_3", "ts-c0ffee", "msg_made")
+  expect(await create().find("ses_3")).toMatchObject({ taskID: "ts-c0ffee", messageID: "msg_made" })
 })
 
 test(promised("live-state.A2", "a listener is told of each session's task once it is known"), async () => {
   const { tasks, create } = setUp({ history: { ses_2: [userSays("Task: ts-0ddba11")] } })
   const heard: string[] = []
-  await tasks.userMessage("ses_1", "Task: ts-b54507")
+  await say(tasks, "ses_1", "Task: ts-b54507")
   tasks.onTask(({ sessionID, taskID }) => heard.push(`${sessionID} ${taskID}`))
   await tasks.find("ses_2")
-  await tasks.userMessage("ses_1", "Task: ts-c0ffee")
+  await say(tasks, "ses_1", "Task: ts-c0ffee")
   expect(heard).toEqual(["ses_1 ts-b54507", "ses_2 ts-0ddba11", "ses_1 ts-c0ffee"])
   const restarted = create()
   restarted.onTask(({ taskID }) => heard.push(taskID))
