@@ -62,6 +62,9 @@ export const createLearningHooks = (core: Core): Hooks => {
     return createLearningFeature(core, services, log)
   })
 
+  /** By session: what OpenCode last said the user undid; "" for nothing. */
+  const reverts = createLruMap<string>()
+
   const hasLearned = (): boolean => existsSync(join(stateRoot(projectRoot), "learning"))
   /** The user's own name for the project. */
   const isNamed = async (): Promise<boolean> =>
@@ -164,8 +167,21 @@ export const createLearningHooks = (core: Core): Hooks => {
         case "session.status":
           if (event.properties.status.type === "idle") return undefined
           return load.current?.then((loaded) => loaded?.busy(event.properties.sessionID))
+        case "session.created": {
+          reverts.set(event.properties.info.id, "")
+          return undefined
+        }
+        case "session.updated": {
+          const { id, revert } = event.properties.info
+          const undone = revert ? `${revert.messageID} ${revert.partID ?? ""}` : ""
+          if (reverts.get(id) === undone) return undefined
+          reverts.set(id, undone)
+          if (load.current === undefined && !hasLearned()) return undefined
+          return load().then((loaded) => loaded?.revised(id))
+        }
         case "session.deleted": {
           const { id } = event.properties.info
+          reverts.delete(id)
           expanded.delete(id)
           examining.delete(id)
           if (load.current === undefined && !hasLearned()) return undefined
