@@ -95,7 +95,7 @@ const fromAgent = ({ id, summary, concepts, files, createdAt, status }: LedgerLe
 })
 
 /**
- * A learning is the user's if Baton signed it, and an agent's otherwise, whatever its text says.
+ * Takes a learning for the user's if Baton signed it, and else for an agent's.
  *
  * @returns undefined for one that names another folder
  */

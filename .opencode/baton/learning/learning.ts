@@ -8,7 +8,7 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { collectUserText, disableTools } from "../host/messages.ts"
 import { isAlive } from "../host/process.ts"
-import type { StoredMessage } from "../host/sessions.ts"
+import type { SessionInfo, StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createShownMessages } from "../host/shown-messages.ts"
 import { readSigner } from "../host/state-mark.ts"
@@ -163,6 +163,8 @@ export const createLearningFeature = async (
   const touched = new Set<string>()
   /** By session: messages of its turn, which OpenCode may not have stored yet. */
   const arriving = createLruMap<readonly string[]>()
+  /** By session: what OpenCode last said the user undid; "" for nothing. */
+  const reverts = createLruMap<string>()
   const asked = createLruMap<true>()
 
   const addContext = (sessionID: string): Promise<void> => {
@@ -255,7 +257,7 @@ export const createLearningFeature = async (
     await Promise.all([addingContext.get(sessionID), replayed])
     await storeUnasked(sessionID)
     await records.forget(sessionID)
-    for (const memory of [addingContext, touched, arriving, asked, roots, prepared]) memory.delete(sessionID)
+    for (const memory of [addingContext, touched, arriving, reverts, asked, roots, prepared]) memory.delete(sessionID)
   }
 
   return {
@@ -322,8 +324,13 @@ export const createLearningFeature = async (
       recall.forget(sessionID)
       await finish(sessionID, forgetStored(sessionID))
     },
-    /** The user undid or redid messages, perhaps of an earlier process. */
-    revised: (sessionID: string): Promise<void> => finish(sessionID, reviseStored(sessionID)),
+    /** Looks whether the user undid or redid messages, perhaps of an earlier process. */
+    updated: async ({ id, revert }: Pick<SessionInfo, "id" | "revert">): Promise<void> => {
+      const undone = revert ? `${revert.messageID} ${revert.partID ?? ""}` : ""
+      if (reverts.get(id) === undone) return
+      reverts.set(id, undone)
+      await finish(id, reviseStored(id))
+    },
     stop: async (): Promise<void> => {
       for (const sessionID of [...timers.keys()]) busy(sessionID)
       const storeAll = async (): Promise<void> => {
