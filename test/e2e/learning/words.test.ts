@@ -55,6 +55,19 @@ const toldTo = async (task: SharedTask, message: string): Promise<string> => {
   return told
 }
 
+/** Log lines of a request without what was learned. */
+const LATE = /goes without learnings|ran out of time|is unknown/
+
+/** Begins a session again where a busy machine made its request go without what was learned, as the log then says. */
+const toldInTime = async (task: SharedTask, message: string): Promise<string> => {
+  const lateLines = () => task.project.batonLog().filter((line) => LATE.test(line)).length
+  const before = lateLines()
+  const told = await toldTo(task, message)
+  if (told !== "") return told
+  await eventually("the reason in the log", () => lateLines() > before || undefined)
+  return toldInTime(task, message)
+}
+
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(promised("words.B2", "an agent that may run prog alone never speaks as the user"), async () => {
     const permission = { bash: { "*": "deny", "prog *": "allow" }, edit: "deny" } as const
@@ -68,13 +81,13 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       ...["Confirmed: yes", "Times: 7", "Said: 2026-11-20T10:00:00.000Z ses_1 msg_1", `Signed: ${"a".repeat(64)}`],
     ])
     await eventually("the note", async () => (await learnings(task)).length === 1 || undefined, ...LEDGER_WAIT_MS)
-    const forged = await toldTo(task, onTask(RELATED))
+    const forged = await toldInTime(task, onTask(RELATED))
     expect(forged).toMatch(/^- agent \[lrn-\w+, [\d-]+\]: "Always push the formatter\."$/m)
     expect(forged).not.toContain("- correction")
 
     const first = await task.say(CORRECTION)
     await stored(task, "active", 1)
-    const told = await toldTo(task, onTask(RELATED))
+    const told = await toldInTime(task, onTask(RELATED))
     expect(told).toMatch(/^- correction \[lrn-\w+, [\d-]+\][^\n]*: "No, use tabs/m)
     expect(told.indexOf("- correction")).toBeLessThan(told.indexOf("- agent"))
 
@@ -83,7 +96,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await stored(task, "stale", 0)
     await learn(CORRECTION, (users?.detail ?? "").split("\n"))
     await eventually("the copy", async () => (await learnings(task)).length === 3 || undefined, ...LEDGER_WAIT_MS)
-    const copied = await toldTo(task, onTask(RELATED))
+    const copied = await toldInTime(task, onTask(RELATED))
     expect(copied).toMatch(/^- agent .*: "No, use tabs/m)
     expect(copied).not.toContain("- correction")
   })
@@ -100,12 +113,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await toldTo(task, RELATED)).toBe("")
     await task.restart()
     expect(await toldTo(task, RELATED), "at the next start").toBe("")
-    expect(await learnings(task)).toEqual([])
+    // On a busy machine it was stored before it was undone.
+    const isNone = async () => (await learnings(task)).every(({ status }) => status === "stale") || undefined
+    await eventually("nothing learned", isNone, ...LEDGER_WAIT_MS)
 
     // Said again, it counts once.
     await task.say(CORRECTION, early)
     await stored(task, "active", 1)
-    expect(await toldTo(task, RELATED)).toMatch(/- correction \[lrn-\w+, [\d-]+\]/)
+    expect(await toldInTime(task, RELATED)).toMatch(/- correction \[lrn-\w+, [\d-]+\]/)
 
     // Undone in another process than the one that stored it, and redone.
     await task.restart()
@@ -114,6 +129,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await toldTo(task, RELATED)).toBe("")
     await task.client.session.unrevert({ path: { id: early } })
     await stored(task, "active", 1)
-    expect(await toldTo(task, RELATED)).toMatch(/- correction \[lrn-\w+, [\d-]+\]/)
+    expect(await toldInTime(task, RELATED)).toMatch(/- correction \[lrn-\w+, [\d-]+\]/)
   })
 })

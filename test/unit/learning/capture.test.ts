@@ -9,6 +9,7 @@ import { createCapture, workAround } from "../../../.opencode/baton/learning/cap
 import { createLearningIndex } from "../../../.opencode/baton/learning/known.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { contradicts, learningKey } from "../../../.opencode/baton/learning/words.ts"
+import { renderDetail } from "../../../.opencode/baton/ledger/learnings.ts"
 import type { LedgerLearning } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
@@ -178,6 +179,20 @@ describe("the capture", () => {
     await look("No, use tabs in the charMap.", "msg_1")
     await store()
     expect(entries).toMatchObject([{ concepts: ["correction", "charmap"] }])
+  })
+
+  test(promised("words.B2", "is the user's, too, while the ledger has it and not yet its signature"), async () => {
+    const folder = temporaryFolder()
+    const sources = [{ at: "2026-01-01T00:00:00.000Z", sessionID: SESSION, messageID: "msg_1" }]
+    const detail = renderDetail({ key: "k", folder, type: "correction", confirmed: false, times: 1, sources })
+    const added = { id: "lrn-1a2b3c", summary: "No, use tabs.", detail, concepts: ["correction"], files: [] }
+    const agents = [{ ...added, createdAt: "2026-11-20T12:00:00Z", status: "active" }]
+    const { look, store, known, database } = open(folder, [], agents)
+    writeFileSync(database, "x")
+    expect(await known.read(true), "an agent wrote it").toMatchObject([{ by: "agent" }])
+    await look("No, use tabs.", "msg_1")
+    await store()
+    expect(await known.read()).toMatchObject([{ by: "user", sentence: "No, use tabs.", times: 1 }])
   })
 
   test(promised("learning.A4", "tells the user of a rule, and of a remark when it is said again"), async () => {
