@@ -13,6 +13,7 @@ import {
   otherHandoffSection,
   showCommand,
   shownTime,
+  sourceOf,
   type TaskIdentity,
   taskInLedger,
   taskSections,
@@ -178,7 +179,7 @@ const gitText = ({ git }: EarlierHandoff): string => {
 }
 
 const earlierSections = ({ identity, earlier, logs, message }: OpeningInput): Section[] => {
-  const source = `prog show ${identity.taskID}`
+  const source = sourceOf(identity)
   const log = logSection(logs, source)
   if (!earlier) return [log]
   return [

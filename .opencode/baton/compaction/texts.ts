@@ -41,6 +41,10 @@ export const taskInLedger = ({ ledger }: TaskIdentity): TaskInLedger | undefined
 export const showCommand = ({ taskID, hasShell }: Pick<TaskIdentity, "taskID" | "hasShell">): string =>
   hasShell ? `\`prog show ${taskID}\`` : "`task_show`"
 
+/** Where all of the task stands, for a notice about a cut. */
+export const sourceOf = ({ taskID, hasShell }: Pick<TaskIdentity, "taskID" | "hasShell">): string =>
+  hasShell ? `prog show ${taskID}` : "task_show"
+
 const logCommand = ({ taskID, hasShell }: Pick<TaskIdentity, "taskID" | "hasShell">): string =>
   hasShell ? `\`prog log ${taskID} "…"\`` : "`task_log`"
 
@@ -106,10 +110,10 @@ const wordsSection = (said: TaskWords): Section => {
  * @param beside the text of the message that the block stands beside
  */
 export const taskSections = (identity: TaskIdentity, beside = ""): Section[] => {
-  const { taskID, role, said, order } = identity
+  const { role, said, order } = identity
   const ledger = taskInLedger(identity)
   const shown = [beside, said.words[0]?.text, said.words.at(-1)?.text]
-  const inProg = `prog show ${taskID}`
+  const inProg = sourceOf(identity)
   const once = (text: string): string => (text !== "" && shown.some((other) => other?.includes(text)) ? "" : text)
   return [
     { name: "identity", text: identityText(identity), priority: 0, maxShare: 0.3, source: inProg },
@@ -293,7 +297,7 @@ type CompactionPromptInput = {
  */
 export const renderCompactionPrompt = (input: CompactionPromptInput): { prompt: string; block: string } => {
   const { identity, facts } = input
-  const source = `prog show ${identity.taskID}`
+  const source = sourceOf(identity)
   const others = input.otherHandoffs.map((other) => otherHandoffSection(other, source))
   const block = fitSections([...taskSections(identity), ...others, ...factsSections(facts)], input.budget)
   const previous = input.previousSummary?.trim()
@@ -368,7 +372,7 @@ const earlierText = ({ summary, verdict, earlierHandoff = "", isInherited = fals
 /** Renders the note beside the summary for the turns after a compaction, within the budget. */
 export const renderNote = (input: ResumeNoteInput): string => {
   const { identity, facts, logs, budget } = input
-  const show = `prog show ${identity.taskID}`
+  const show = sourceOf(identity)
   const sections: Section[] = [
     { name: "notice", text: leadText(input), priority: -2, maxShare: 1, source: show },
     ...taskSections(identity),

@@ -113,7 +113,7 @@ export const sealOf = (folder: string, text: string): string | undefined => {
 
 export type Sign = (text: string) => string
 
-/** Signs what the user said as this account's, in any folder. @returns undefined without a key. @throws the file system's own error */
+/** Signs the user's words as this account's, in any folder. @returns undefined without a key. @throws the file system's own error */
 export const readSigner = (): Sign | undefined => {
   const key = readKey()
   return key === undefined ? undefined : (text) => createHmac("sha256", key).update(`said\n${text}`).digest("hex")

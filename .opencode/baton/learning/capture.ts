@@ -4,6 +4,7 @@ import type { Log } from "../host/log.ts"
 import { collectUserText } from "../host/messages.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
+import type { ShownMessages } from "../host/shown-messages.ts"
 import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -18,6 +19,7 @@ import {
   type Statement,
   withObjection,
   withSayings,
+  withUndo,
 } from "./records.ts"
 import { contradicts, learningKey } from "./words.ts"
 
@@ -110,7 +112,8 @@ type CaptureDeps = {
   readonly records: SessionRecords
   readonly known: LearningIndex
   readonly outbox: Pick<Outbox, "add">
-  readonly sessions: Pick<Sessions, "messages">
+  readonly sessions: Pick<Sessions, "messages" | "info">
+  readonly findShown: ShownMessages
   readonly project: LearningProject
   readonly findTask: (sessionID: string) => Promise<string | undefined>
   readonly notices: Notices
@@ -148,7 +151,7 @@ const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): Kno
   )
 
 export const createCapture = (deps: CaptureDeps) => {
-  const { records, known, outbox, sessions, project, findTask, notices, root, log } = deps
+  const { records, known, outbox, sessions, findShown, project, findTask, notices, root, log } = deps
 
   const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Statement[] =>
     detected.learnings.flatMap(({ type, sentence }): Statement[] => {
@@ -170,7 +173,8 @@ export const createCapture = (deps: CaptureDeps) => {
       return
     }
     await outbox.add(toEntry(record, saying, project, knownLearnings))
-    const isNew = !knownLearnings.some(({ key, at }) => key === saying.key && at !== saying.at)
+    const isSame = ({ key, at, status }: KnownLearning) => key === saying.key && at !== saying.at && status === "active"
+    const isNew = !knownLearnings.some(isSame)
     if (isNew && lookUpBy(saying.sentence, saying.type).reach === "moment") {
       log.info("learned: a remark about one moment, told when it is said again", about)
       return
@@ -179,7 +183,8 @@ export const createCapture = (deps: CaptureDeps) => {
     notices({ key: `learned ${saying.key}`, title: "learned", message: `“${saying.sentence}”` })
     for (const { key, id, folder } of contradictedBy(saying, knownLearnings)) {
       const reason = `${saying.at.slice(0, 10)}: ${saying.sentence}`
-      await outbox.add({ kind: "retire", project: project.name, folder, key, as: "superseded", reason })
+      const by = saying.messageID
+      await outbox.add({ kind: "retire", project: project.name, folder, key, as: "superseded", reason, by })
       log.info("a learning is stale: a newer one contradicts it", { ...about, stale: id ?? key })
     }
   }
@@ -225,12 +230,41 @@ export const createCapture = (deps: CaptureDeps) => {
         return withoutBreaks(text).includes(withoutBreaks(sentence)) || readsAs(text, sentence)
       }
       await records.update(sessionID, (record) => {
-        const kept = record.sayings.filter((saying) => !messageIDs.includes(saying.messageID) || isSaid(saying))
+        const isAsked = ({ messageID, state }: Statement): boolean =>
+          state === "waiting" && messageIDs.includes(messageID)
+        const kept = record.sayings.filter((saying) => !isAsked(saying) || isSaid(saying))
         if (kept.length === record.sayings.length) return record
         const count = record.sayings.length - kept.length
         log.warn("not learned: OpenCode has no message of the user's that says so", { sessionID, count })
         return { ...record, sayings: kept }
       })
+      return true
+    },
+
+    /**
+     * Takes back what messages taught that OpenCode does not show any more, and puts back what those taught that it shows again.
+     *
+     * @param filter default: all statements
+     * @returns false while OpenCode does not tell
+     */
+    followUndo: async (sessionID: string, filter: Filter = isAny): Promise<boolean> => {
+      const sayings = (await records.read(sessionID)).sayings.filter(filter)
+      if (sayings.length === 0) return true
+      const shown = await findShown(sessionID, [...new Set(sayings.map(({ messageID }) => messageID))])
+      if (!shown) {
+        log.warn("whether a message was undone is unknown", { sessionID })
+        return false
+      }
+      const undone = sayings.filter(({ state, messageID }) => state !== "undone" && !shown.has(messageID))
+      const shownAgain = sayings.filter(({ state, messageID }) => state === "undone" && shown.has(messageID))
+      // What was undone in a session that is gone stays undone.
+      const redone = shownAgain.length > 0 && (await sessions.info(sessionID)).kind === "ok" ? shownAgain : []
+      for (const { key, messageID } of undone)
+        await outbox.add({ kind: "withdraw", project: project.name, folder: project.folder, key, messageID })
+      if (undone.length + redone.length === 0) return true
+      log.info("messages were undone or redone", { sessionID, undone: undone.length, redone: redone.length })
+      const idsOf = (some: readonly Statement[]) => new Set(some.map(({ messageID }) => messageID))
+      await records.update(sessionID, (record) => withUndo(record, { undone: idsOf(undone), redone: idsOf(redone) }))
       return true
     },
 

@@ -48,10 +48,7 @@ const sharesText = (some: readonly Part[], others: readonly Part[]): boolean => 
 
 /** Session learning's hooks; they load the feature when there is something to learn or recall. */
 export const createLearningHooks = (core: Core): Hooks => {
-  const {
-    projectRoot,
-    input: { worktree },
-  } = core
+  const { projectRoot, input } = core
   const feature = core.feature("learning")
   const { log } = feature
   /** The parts of the message that a session's newest command expands to; the message does not come if the command fails. */
@@ -62,7 +59,8 @@ export const createLearningHooks = (core: Core): Hooks => {
     return createLearningFeature(core, services, log)
   })
 
-  const hasLearned = (): boolean => existsSync(join(stateRoot(projectRoot), "learning"))
+  const hasLearned = (): boolean => load.current !== undefined || existsSync(join(stateRoot(projectRoot), "learning"))
+  const loadIfLearned = async () => (hasLearned() ? load() : undefined)
   /** The user's own name for the project. */
   const isNamed = async (): Promise<boolean> =>
     (await import("../host/settings.ts")).mayHaveSetting(projectRoot, "project")
@@ -73,9 +71,8 @@ export const createLearningHooks = (core: Core): Hooks => {
   }
   /** Something was learned here, in the main worktree, or under the user's own name for the project; or by agents, for a task. */
   const mayHaveLearnings = async (sessionID: string): Promise<boolean> =>
-    load.current !== undefined ||
     hasLearned() ||
-    statSync(join(worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
+    statSync(join(input.worktree, ".git"), { throwIfNoEntry: false })?.isFile() === true ||
     (await mayAgentsHaveLearned(sessionID)) ||
     isNamed()
   const isTeaching = async (parts: readonly Part[]): Promise<boolean> => {
@@ -164,12 +161,13 @@ export const createLearningHooks = (core: Core): Hooks => {
         case "session.status":
           if (event.properties.status.type === "idle") return undefined
           return load.current?.then((loaded) => loaded?.busy(event.properties.sessionID))
+        case "session.updated":
+          return loadIfLearned().then((loaded) => loaded?.updated(event.properties.info))
         case "session.deleted": {
           const { id } = event.properties.info
           expanded.delete(id)
           examining.delete(id)
-          if (load.current === undefined && !hasLearned()) return undefined
-          return load().then((loaded) => loaded?.forget(id))
+          return loadIfLearned().then((loaded) => loaded?.forget(id))
         }
         default:
           return undefined

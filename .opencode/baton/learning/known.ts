@@ -7,6 +7,7 @@ import type { StateFolder } from "../host/state.ts"
 import type { Sign } from "../host/state-mark.ts"
 import { readOwnText } from "../host/untrusted.ts"
 import {
+  type LearningDetail,
   type LearningEntry,
   parseDetail,
   parseSigned,
@@ -56,7 +57,7 @@ const knownLearningSchema = (z: Zod) =>
     /** The last time it was said; ISO 8601. */
     at: z.string(),
     times: z.number(),
-    /** The newest messages that said it; none of an agent's. */
+    /** The newest messages that said it; of an agent's learning those that it claims. */
     messageIDs: z.array(z.string()).readonly(),
     confirmed: z.boolean(),
     status: z.enum(["active", "replaced", "forgotten"]),
@@ -81,9 +82,12 @@ export const lookUpBy = (sentence: string, type: LearningType, concepts: readonl
 }
 
 /** Fields that an agent's learning has not. */
-const AGENTS = { folder: "", by: "agent", type: "insight", times: 1, messageIDs: [], confirmed: false } as const
+const AGENTS = { folder: "", by: "agent", type: "insight", times: 1, confirmed: false } as const
 
-const fromAgent = ({ id, summary, concepts, files, createdAt, status }: LedgerLearning): KnownLearning => ({
+const messageIDsOf = (detail: LearningDetail | undefined): string[] =>
+  detail?.sources.map(({ messageID }) => messageID) ?? []
+
+const fromAgent = ({ id, summary, detail, concepts, files, createdAt, status }: LedgerLearning): KnownLearning => ({
   ...AGENTS,
   id,
   key: id,
@@ -91,11 +95,12 @@ const fromAgent = ({ id, summary, concepts, files, createdAt, status }: LedgerLe
   reach: "subject",
   files,
   at: createdAt,
+  messageIDs: messageIDsOf(parseDetail(detail)),
   status: status === "active" ? "active" : "forgotten",
 })
 
 /**
- * A learning is the user's if Baton signed it, and an agent's otherwise; its text tells nothing.
+ * Takes a learning for the user's if Baton signed it, and else for an agent's.
  *
  * @returns undefined for one that names another folder
  */
@@ -120,7 +125,7 @@ export const fromLedger = (
     files: learning.files,
     at: detail.sources.at(-1)?.at ?? learning.createdAt,
     times: detail.times,
-    messageIDs: detail.sources.map(({ messageID }) => messageID),
+    messageIDs: messageIDsOf(detail),
     confirmed: detail.confirmed,
     // An agent may have retired it with `prog learn stale`: said again, it comes back.
     status: isActive ? "active" : detail.forgotten !== undefined ? "forgotten" : "replaced",
@@ -163,8 +168,12 @@ const withWaiting = (known: readonly KnownLearning[], waiting: readonly WaitingE
     } else if (entry.kind === "withdraw") {
       const isIts = (one: KnownLearning) => isSame(one) && one.messageIDs.includes(entry.messageID)
       list = list.map((one) => (isIts(one) && one.status === "active" ? withdraw(one) : one))
-    } else if (!list.some((one) => isSame(one) && one.status !== "replaced")) {
-      const added = fromEntry(entry)
+    } else {
+      // The ledger may have it already, and not yet its signature.
+      const isIts = ({ by, sentence, messageIDs }: KnownLearning) =>
+        by === "agent" && sentence === entry.summary && messageIDs.includes(entry.source.messageID)
+      list = list.filter((one) => !isIts(one))
+      const added = list.some((one) => isSame(one) && one.status !== "replaced") ? undefined : fromEntry(entry)
       if (added) list.unshift(added)
     }
   }

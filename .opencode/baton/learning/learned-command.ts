@@ -121,7 +121,7 @@ const renderOrigin = ({ times, sources, answered, confirmed, forgotten, supersed
 
 const line = (name: string, value: string | undefined): string[] => (value ? [`${`${name}:`.padEnd(12)}${value}`] : [])
 
-/** So that an agent's text cannot pass for a line of Baton's. */
+/** Keeps an agent's text from passing for a line of Baton's. */
 const INDENTED = `\n${" ".repeat(12)}`
 
 const renderWhole = (learning: ReportedLearning): string => {

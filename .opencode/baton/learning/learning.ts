@@ -8,8 +8,9 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { collectUserText, disableTools } from "../host/messages.ts"
 import { isAlive } from "../host/process.ts"
-import type { StoredMessage } from "../host/sessions.ts"
+import type { SessionInfo, StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
+import { createShownMessages } from "../host/shown-messages.ts"
 import { readSigner } from "../host/state-mark.ts"
 import { cutText } from "../host/text.ts"
 import { splitHandoffs } from "../ledger/description.ts"
@@ -67,6 +68,8 @@ const TASK_DEADLINE_MS = 5_000
 const isOwnedByLiveProcess = ({ pid, sayings }: SessionRecord, now: number): boolean =>
   pid !== process.pid && isAlive(pid) && now - Date.parse(sayings.at(-1)?.at ?? "") < OWNED_MS
 
+const messagesOf = ({ sayings }: SessionRecord): string[] => sayings.map(({ messageID }) => messageID)
+
 export type LearningFeature = NonNullable<Awaited<ReturnType<typeof createLearningFeature>>>
 
 /** Creates the feature for one directory. @returns undefined when the user switched it off */
@@ -83,6 +86,12 @@ export const createLearningFeature = async (
   const now = () => new Date()
   const records = createSessionRecords({ state, log, pid: process.pid })
   const project = await findLearningProject(projectRoot, learning.project)
+  const findShown = createShownMessages(sessions)
+  /** Keeps the statements of messages that OpenCode shows; none while it does not tell. */
+  const withShown = async (record: SessionRecord): Promise<SessionRecord> => {
+    const shown = await findShown(record.sessionID, messagesOf(record))
+    return { ...record, sayings: record.sayings.filter(({ messageID }) => shown?.has(messageID)) }
+  }
   const known = createLearningIndex({
     project,
     ledger,
@@ -91,14 +100,17 @@ export const createLearningFeature = async (
       const confirmedLeft = await confirmed
       const isUsers = ({ sessionID, isUnverified }: SessionRecord): boolean =>
         !isUnverified && (touched.has(sessionID) || confirmedLeft.has(sessionID))
-      return (await records.waiting()).filter(isUsers)
+      return Promise.all((await records.waiting()).filter(isUsers).map(withShown))
     },
     state,
     readSigner,
     log,
   })
   const findTask = async (sessionID: string) => (await tasks.find(sessionID))?.taskID
-  const capture = createCapture({ records, known, outbox, sessions, project, findTask, notices, root, log })
+  const capture = createCapture({
+    ...{ records, known, outbox, sessions, findShown },
+    ...{ project, findTask, notices, root, log },
+  })
 
   const roots = createLruMap<boolean>()
   const knownIsRoot = (sessionID: string): boolean | undefined =>
@@ -148,8 +160,13 @@ export const createLearningFeature = async (
   const timers = new Map<string, NodeJS.Timeout>()
   const addingContext = new Map<string, Promise<void>>()
   const storing = createKeyedQueue()
-  const forgetting = new Set<Promise<void>>()
+  /** Work that does not begin with the end of a turn. */
+  const unfinished = new Set<Promise<void>>()
   const touched = new Set<string>()
+  /** By session: messages of its turn, which OpenCode may not have stored yet. */
+  const arriving = createLruMap<readonly string[]>()
+  /** By session: what OpenCode last said the user undid; "" for nothing. */
+  const reverts = createLruMap<string>()
   const asked = createLruMap<true>()
 
   const addContext = (sessionID: string): Promise<void> => {
@@ -166,11 +183,27 @@ export const createLearningFeature = async (
     if (isUsers === false) await records.forget(sessionID)
     return isUsers === true
   }
+  type Filter = (saying: Statement) => boolean
+  const followUndo = (sessionID: string, filter: Filter = () => true): Promise<boolean> => {
+    const isArriving = ({ messageID }: Statement) => arriving.get(sessionID)?.includes(messageID) ?? false
+    return capture.followUndo(sessionID, (saying) => filter(saying) && !isArriving(saying))
+  }
   /** Runs one at a time: each finds what the one before has stored. */
-  const store = (sessionID: string, filter?: (saying: Statement) => boolean): Promise<void> =>
+  const store = (sessionID: string, filter?: Filter): Promise<void> =>
     storing.add(sessionID, async () => {
-      if (await verify(sessionID)) await capture.enqueue(sessionID, filter)
+      if ((await verify(sessionID)) && (await followUndo(sessionID, filter))) await capture.enqueue(sessionID, filter)
     })
+  /** Does not ask OpenCode, which is ending, or does not have the message. */
+  const storeUnasked = (sessionID: string): Promise<void> =>
+    storing.add(sessionID, async () => {
+      if (await verify(sessionID)) await capture.enqueue(sessionID)
+    })
+  const finish = async (sessionID: string, work: Promise<void>): Promise<void> => {
+    const finished = inBackground(sessionID, work)
+    unfinished.add(finished)
+    await finished
+    unfinished.delete(finished)
+  }
   const busy = (sessionID: string): void => {
     clearTimeout(timers.get(sessionID))
     timers.delete(sessionID)
@@ -186,7 +219,6 @@ export const createLearningFeature = async (
     await capture.addContext(sessionID, isLeft)
     await store(sessionID, isLeft)
   }
-  const messagesOf = ({ sayings }: SessionRecord): string[] => sayings.map(({ messageID }) => messageID)
   /** @returns the sessions whose statements left by an earlier process are the user's */
   const confirmLeft = async (): Promise<ReadonlySet<string>> => {
     const said = new Set<string>()
@@ -209,12 +241,25 @@ export const createLearningFeature = async (
   }
   const replayed = inBackground("", replay())
 
+  /** Learns again what was redone; this process may not have seen who said it. */
+  const reviseStored = async (sessionID: string): Promise<void> => {
+    const { sayings } = await records.read(sessionID)
+    if (sayings.length === 0) return
+    await replayed
+    const undone = sayings.filter(({ state: how }) => how === "undone").map(({ messageID }) => messageID)
+    await storing.add(sessionID, async () => {
+      if (!(await verify(sessionID)) || !(await followUndo(sessionID)) || undone.length === 0) return
+      if (!touched.has(sessionID) && !(await capture.confirm(sessionID, undone))) return
+      await capture.enqueue(sessionID, ({ messageID }) => undone.includes(messageID))
+    })
+  }
+
   /** Stores a deleted session's statements, then removes its record; the record stays when storing fails. */
   const forgetStored = async (sessionID: string): Promise<void> => {
     await Promise.all([addingContext.get(sessionID), replayed])
-    await store(sessionID)
+    await storeUnasked(sessionID)
     await records.forget(sessionID)
-    for (const memory of [addingContext, touched, asked, roots, prepared]) memory.delete(sessionID)
+    for (const memory of [addingContext, touched, arriving, reverts, asked, roots, prepared]) memory.delete(sessionID)
   }
 
   return {
@@ -229,13 +274,14 @@ export const createLearningFeature = async (
       const isFirst = parents.get(sessionID) === null && !touched.has(sessionID)
       if (isFirst && tasks.cached(sessionID)) prepared.set(sessionID, readMaterial(sessionID))
       touched.add(sessionID)
+      arriving.set(sessionID, [...(arriving.get(sessionID) ?? []), messageID])
       await left
       // On disk before the model is asked, even while OpenCode has not told whether the session is a child.
       const isUnverified = isUsers === undefined
       await capture.capture({ sessionID, messageID, at: new Date(message.time.created), text, isUnverified })
       if (isUnverified) void inBackground(sessionID, verify(sessionID))
       // At exit there is no time to store what only memory holds, so it is stored at once, without the work that follows.
-      if (records.isUnsaved(sessionID)) void inBackground(sessionID, store(sessionID))
+      if (records.isUnsaved(sessionID)) void inBackground(sessionID, storeUnasked(sessionID))
     },
     beforeRequest: async (messages: StoredMessage[]): Promise<Change> => {
       const sessionID = messages[0]?.info.sessionID ?? ""
@@ -248,6 +294,7 @@ export const createLearningFeature = async (
     idle: (sessionID: string): void => {
       if (!touched.has(sessionID)) return
       busy(sessionID)
+      arriving.delete(sessionID)
       void addContext(sessionID)
       const timer = setTimeout(() => {
         timers.delete(sessionID)
@@ -277,16 +324,20 @@ export const createLearningFeature = async (
     forget: async (sessionID: string): Promise<void> => {
       busy(sessionID)
       recall.forget(sessionID)
-      const work = inBackground(sessionID, forgetStored(sessionID))
-      forgetting.add(work)
-      await work
-      forgetting.delete(work)
+      await finish(sessionID, forgetStored(sessionID))
+    },
+    /** Looks whether the user undid or redid messages, perhaps of an earlier process. */
+    updated: async ({ id, revert }: Pick<SessionInfo, "id" | "revert">): Promise<void> => {
+      const undone = revert ? `${revert.messageID} ${revert.partID ?? ""}` : ""
+      if (reverts.get(id) === undone) return
+      reverts.set(id, undone)
+      await finish(id, reviseStored(id))
     },
     stop: async (): Promise<void> => {
       for (const sessionID of [...timers.keys()]) busy(sessionID)
       const storeAll = async (): Promise<void> => {
         await Promise.all(addingContext.values())
-        await Promise.all([...[...touched].map((sessionID) => store(sessionID)), ...forgetting])
+        await Promise.all([...[...touched].map((sessionID) => storeUnasked(sessionID)), ...unfinished])
       }
       const stored = await withDeadline(storeAll(), STORE_DEADLINE_MS)
       if (stored.kind !== "done") log.info("what is to be learned is kept for the next start", { how: stored.kind })

@@ -15,8 +15,8 @@ const statementSchema = (z: Zod) =>
     /** ISO 8601. */
     at: z.string(),
     taskID: z.string().optional(),
-    /** `waiting`: not in the outbox yet, or changed since. */
-    state: z.enum(["waiting", "stored"]),
+    /** `waiting`: not in the outbox yet, or changed since. `undone`: its message is not shown any more. */
+    state: z.enum(["waiting", "stored", "undone"]),
     /** The agent's work before the message, in a few words; absent until it has been looked up. */
     answered: z.string().optional(),
     files: z.array(z.string()).readonly(),
@@ -67,12 +67,14 @@ const emptyRecord = (sessionID: string, pid: number): SessionRecord => ({
 
 const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state }) => state === "waiting")
 
+const isSaid = ({ state }: Statement): boolean => state !== "undone"
+
 /** Adds what a message taught; at most ten different statements per session. @returns the record and the number left out */
 export const withSayings = (
   record: SessionRecord,
   sayings: readonly Statement[],
 ): { record: SessionRecord; leftOut: number } => {
-  const keys = new Set(record.sayings.map(({ key }) => key))
+  const keys = new Set(record.sayings.filter(isSaid).map(({ key }) => key))
   const added = sayings.filter(({ key }) => {
     if (keys.size >= MAX_LEARNINGS && !keys.has(key)) return false
     keys.add(key)
@@ -83,13 +85,25 @@ export const withSayings = (
 
 /** Withdraws the confirmation of the newest statement's message, because the user objects to the work that followed it. */
 export const withObjection = (record: SessionRecord): SessionRecord => {
-  const messageID = record.sayings.at(-1)?.messageID
+  const messageID = record.sayings.findLast(isSaid)?.messageID
   const sayings = record.sayings.map((saying): Statement => {
     const isOpposed = saying.messageID === messageID && saying.confirmed
     return isOpposed ? { ...saying, confirmed: false, state: "waiting" } : saying
   })
   return { ...record, sayings }
 }
+
+/** @param undone ids of messages that are not shown any more; `redone`: that are shown again */
+export const withUndo = (
+  record: SessionRecord,
+  { undone, redone }: { undone: ReadonlySet<string>; redone: ReadonlySet<string> },
+): SessionRecord => ({
+  ...record,
+  sayings: record.sayings.map((saying): Statement => {
+    if (isSaid(saying)) return undone.has(saying.messageID) ? { ...saying, state: "undone" } : saying
+    return redone.has(saying.messageID) ? { ...saying, state: "waiting" } : saying
+  }),
+})
 
 export const withGiven = (record: SessionRecord, given: Injected): SessionRecord => ({
   ...record,

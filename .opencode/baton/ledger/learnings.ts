@@ -89,7 +89,7 @@ export const renderDetail = (detail: LearningDetail): string => {
 }
 
 /**
- * Reads a detail in Baton's form, signed or not: `parseSigned` tells whether Baton did.
+ * Reads a detail in Baton's form, which an agent can write, too; see `parseSigned`.
  *
  * @returns undefined for a text in no such form
  */
@@ -149,7 +149,7 @@ const isActive = ({ learning }: Known): boolean => learning.status === "active"
 const isFrom = ({ sources }: LearningDetail, messageID: string): boolean =>
   sources.some((source) => source.messageID === messageID)
 
-/** The base of a plan. `own`: the folder's learnings that Baton signed. */
+/** The material of a plan. `own`: the folder's learnings that Baton signed. */
 type Ledger = {
   readonly project: string
   readonly learnings: readonly LedgerLearning[]
@@ -222,7 +222,7 @@ const withoutSource = (detail: LearningDetail, messageID: string): LearningDetai
 
 const UNDONE = "the user undid the message"
 
-/** A learning that the message had replaced is learned again. */
+/** Learns again what the message had replaced. */
 const planWithdrawal = (ledger: Ledger, { key, messageID }: WithdrawEntry): LearningStep[] => {
   const { own } = ledger
   const withdrawn = own.flatMap((known): LearningStep[] => {

@@ -3,16 +3,24 @@ import { join } from "node:path"
 import type { Part } from "@opencode-ai/sdk"
 import { describe, expect, test, vi } from "vitest"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
+import { createShownMessages } from "../../../.opencode/baton/host/shown-messages.ts"
 import type { Notices } from "../../../.opencode/baton/host/tui.ts"
 import { createCapture, workAround } from "../../../.opencode/baton/learning/capture.ts"
 import { createLearningIndex } from "../../../.opencode/baton/learning/known.ts"
 import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
 import { contradicts, learningKey } from "../../../.opencode/baton/learning/words.ts"
+import { renderDetail } from "../../../.opencode/baton/ledger/learnings.ts"
 import type { LedgerLearning } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import * as stored from "../../support/opencode/stored-messages.ts"
-import { createFakeSessions, createRecordedLog, openTestState, temporaryFolder } from "../../support/unit.ts"
+import {
+  createFakeSessions,
+  createRecordedLog,
+  type FakeSession,
+  openTestState,
+  temporaryFolder,
+} from "../../support/unit.ts"
 
 const { assistantMessage, completedTool, textPart, toolPart, userMessage, userSays } = stored
 
@@ -87,11 +95,17 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = [], agents
   const readSigner = () => undefined
   const waitingRecords = records.waiting
   const known = createLearningIndex({ project, ledger, outbox, waitingRecords, state, readSigner, log, database })
-  const sessions = createFakeSessions(new Map([[SESSION, { messages }]]))
+  const session: FakeSession = { messages, info: {} }
+  const opencode = new Map([[SESSION, session]])
+  const sessions = createFakeSessions(opencode)
+  const findShown = createShownMessages(sessions)
   const findTask = async () => "ts-abc123"
   const told: string[] = []
   const notices: Notices = ({ title, message }) => void told.push(`${title}: ${message}`)
-  const capture = createCapture({ records, known, outbox, sessions, project, findTask, notices, root: "/p", log })
+  const capture = createCapture({
+    ...{ records, known, outbox, sessions, findShown },
+    ...{ project, findTask, notices, root: "/p", log },
+  })
   let minute = 0
   const look = (text: string, messageID: string, sessionID = SESSION) =>
     capture.capture({ sessionID, messageID, text, at: new Date(Date.UTC(2026, 0, 1, 0, minute++)) })
@@ -99,7 +113,34 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = [], agents
     await capture.addContext(SESSION)
     await capture.enqueue(SESSION)
   }
-  return { look, store, entries, told, log, known, records, folder, state, database, readLearnings }
+  /** What is done when the user undid or redid something. */
+  const follow = async () => {
+    expect(await capture.followUndo(SESSION)).toBe(true)
+    await store()
+  }
+  const undo = async (messageID: string) => {
+    session.info = { revert: { messageID } }
+    await follow()
+  }
+  const redo = async () => {
+    session.info = {}
+    await follow()
+  }
+  const parts = {
+    entries,
+    told,
+    log,
+    known,
+    records,
+    folder,
+    state,
+    database,
+    readLearnings,
+    opencode,
+    capture,
+    sessions,
+  }
+  return { look, store, undo, redo, follow, ...parts }
 }
 
 test(promised("learning.B1", "a damaged copy of the ledger's answer is not believed"), async () => {
@@ -138,6 +179,20 @@ describe("the capture", () => {
     await look("No, use tabs in the charMap.", "msg_1")
     await store()
     expect(entries).toMatchObject([{ concepts: ["correction", "charmap"] }])
+  })
+
+  test(promised("words.B2", "is the user's, too, while the ledger has it and not yet its signature"), async () => {
+    const folder = temporaryFolder()
+    const sources = [{ at: "2026-01-01T00:00:00.000Z", sessionID: SESSION, messageID: "msg_1" }]
+    const detail = renderDetail({ key: "k", folder, type: "correction", confirmed: false, times: 1, sources })
+    const added = { id: "lrn-1a2b3c", summary: "No, use tabs.", detail, concepts: ["correction"], files: [] }
+    const agents = [{ ...added, createdAt: "2026-11-20T12:00:00Z", status: "active" }]
+    const { look, store, known, database } = open(folder, [], agents)
+    writeFileSync(database, "x")
+    expect(await known.read(true), "an agent wrote it").toMatchObject([{ by: "agent" }])
+    await look("No, use tabs.", "msg_1")
+    await store()
+    expect(await known.read()).toMatchObject([{ by: "user", sentence: "No, use tabs.", times: 1 }])
   })
 
   test(promised("learning.A4", "tells the user of a rule, and of a remark when it is said again"), async () => {
@@ -235,5 +290,62 @@ describe("the capture", () => {
       { confirmed: true, files: ["a.ts"], source: { taskID: "ts-abc123" } },
       { confirmed: false, source: { messageID: "msg_1" } },
     ])
+  })
+
+  describe("of a message that was undone", () => {
+    const said = ["msg_1", "msg_2"].map((id) => userSays("No, use tabs.", id))
+    const kindsOf = (entries: readonly OutboxEntry[]) => entries.map((entry) => entry.kind)
+
+    test(promised("words.A3b", "stores nothing, and what it said when it is redone"), async () => {
+      const { look, undo, redo, entries, known, records } = open(temporaryFolder(), [...said])
+      await look("No, use tabs.", "msg_1")
+      await undo("msg_1")
+      expect(kindsOf(entries)).toEqual(["withdraw"])
+      expect(await known.read()).toEqual([])
+      expect(await records.waiting()).toEqual([])
+      await undo("msg_1")
+      expect(entries, "once").toHaveLength(1)
+      await redo()
+      expect(entries.slice(1)).toMatchObject([{ kind: "learning", source: { messageID: "msg_1" } }])
+      const active = (await known.read()).filter(({ status }) => status === "active")
+      expect(active).toMatchObject([{ sentence: "No, use tabs.", times: 1 }])
+    })
+
+    test(promised("words.A3b", "takes back what was stored, and counts what is said again once"), async () => {
+      const { look, store, undo, redo, entries, known, opencode } = open(temporaryFolder(), [...said])
+      await look("No, use tabs.", "msg_1")
+      await store()
+      expect(await known.read()).toMatchObject([{ status: "active" }])
+      await undo("msg_1")
+      const key = learningKey("No, use tabs.")
+      expect(entries.slice(1)).toMatchObject([{ kind: "withdraw", key, messageID: "msg_1" }])
+      expect(await known.read()).toMatchObject([{ status: "replaced" }])
+      opencode.set(SESSION, { messages: said.slice(1) })
+      await look("No, use tabs.", "msg_2")
+      await redo()
+      expect(entries.slice(2)).toMatchObject([{ kind: "learning", source: { messageID: "msg_2" } }])
+      const active = (await known.read()).filter(({ status }) => status === "active")
+      expect(active).toMatchObject([{ times: 1, messageIDs: ["msg_2"] }])
+    })
+
+    test(promised("words.A3b", "learns it neither with its session's end nor by an objection to it"), async () => {
+      const { look, store, undo, follow, entries, opencode } = open(temporaryFolder(), [...said])
+      await look("No, use tabs.", "msg_1")
+      await store()
+      await undo("msg_1")
+      await look("That's wrong.", "msg_2")
+      opencode.delete(SESSION)
+      await follow()
+      expect(kindsOf(entries)).toEqual(["learning", "withdraw"])
+    })
+
+    test(promised("words.A3b", "takes nothing back while OpenCode does not answer"), async () => {
+      const { look, entries, records, capture, sessions } = open(temporaryFolder(), [])
+      await look("No, use tabs.", "msg_1")
+      sessions.info = async () => ({ kind: "failed", reason: "no answer" })
+      expect(await capture.followUndo(SESSION)).toBe(false)
+      expect(entries).toEqual([])
+      expect(await records.waiting()).toHaveLength(1)
+    })
   })
 })

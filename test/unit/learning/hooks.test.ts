@@ -27,7 +27,15 @@ const open = (session: object = {}) => {
   const logged: { level: string; message: string }[] = []
   const stored: StoredMessage[] = []
   const client = {
-    session: { messages: async () => ({ data: stored }), ...session },
+    session: {
+      messages: async () => ({ data: stored }),
+      message: async ({ path }: { path: { messageID: string } }) => {
+        const data = stored.find(({ info: { id } }) => id === path.messageID)
+        return data ? { data } : { error: { name: "NotFoundError" }, response: new Response(null, { status: 404 }) }
+      },
+      get: async () => ({ data: ROOT }),
+      ...session,
+    },
     app: { log: async ({ body }: { body: (typeof logged)[number] }) => void logged.push(body) },
   }
   const input = { client, directory, worktree: directory } as unknown as PluginInput

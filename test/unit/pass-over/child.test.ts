@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { taskSections } from "../../../.opencode/baton/compaction/texts.ts"
 import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
+import { type Untrusted, untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { childRules, isReader, isToolAllowed } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
@@ -17,6 +18,7 @@ import {
   withoutCommands,
 } from "../../../.opencode/baton/pass-over/events.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
+import { NO_WORDS } from "../../../.opencode/baton/task/user-words.ts"
 import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
@@ -266,11 +268,18 @@ test(promised("passes.A2", "the note on a task names tools, or nothing, to an ag
   const identity = {
     taskID: "ts-b54507",
     role: "worker",
-    brief: "b".repeat(9_000),
+    said: NO_WORDS,
+    order: "b".repeat(9_000),
     protocol: "",
-    isChild: true,
+    hasShell: true,
   } as const
-  const ledger = { title: "T", status: "open", specification: "s ".repeat(9_000), definitionOfDone: "d" } as const
+  const [title, status, specification, definitionOfDone] = ["T", "open", "s ".repeat(9_000), "d"].map(untrusted) as [
+    Untrusted,
+    Untrusted,
+    Untrusted,
+    Untrusted,
+  ]
+  const ledger = { title, status, specification, definitionOfDone }
   const note = taskSections({ ...identity, ledger })
     .map(({ text, source }) => `${text}\n[rest: ${source}]`)
     .join("\n")

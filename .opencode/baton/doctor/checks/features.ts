@@ -115,7 +115,7 @@ export const learningCheck: Check = {
     const log: Log = { debug: () => {}, info: () => {}, warn, error: warn }
     const records = createSessionRecords({ state: createStateFolder(root), log, pid: process.pid })
     const all = await records.all()
-    const taught = all.reduce((sum, { sayings }) => sum + sayings.length, 0)
+    const taught = all.reduce((sum, { sayings }) => sum + sayings.filter(({ state }) => state !== "undone").length, 0)
     const given = all.filter((record) => record.given.length > 0).length
     const waiting = all.reduce((sum, { sayings }) => sum + sayings.filter(({ state }) => state === "waiting").length, 0)
     const nothing = all.length === 0 && unusable.length === 0

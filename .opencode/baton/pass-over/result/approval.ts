@@ -3,9 +3,10 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { withDeadline } from "../../host/async.ts"
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import { printableLine } from "../../host/cli.ts"
-import { describeError, type Log, truncate } from "../../host/log.ts"
+import { describeError, type Log } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
 import type { Requests } from "../../host/requests.ts"
+import { cutText } from "../../host/text.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
 import { artifactsOf, type FileModification } from "../contract.ts"
 import type { PassSignal } from "../events.ts"
@@ -188,7 +189,7 @@ const renderQuestion = (record: PassRecord, why: string): string => {
       `${record.request.subagent_id}: ${renderVerdict(record.output)}, ${files} ${files === 1 ? "file" : "files"} changed.`,
       ...(first === undefined
         ? []
-        : [`${truncate(first, SHOWN_CHARACTERS)}${critical.length > 1 ? MORE_CRITICAL : ""}.`]),
+        : [`${cutText(first, SHOWN_CHARACTERS)}${critical.length > 1 ? MORE_CRITICAL : ""}.`]),
       `Asked since ${why}.`,
     ].join(" "),
   )

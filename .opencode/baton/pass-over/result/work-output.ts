@@ -90,7 +90,7 @@ const refusedCalls = (messages: readonly StoredMessage[]): string[] => {
     if (state.status !== "error" || !REFUSAL.test(state.error)) return []
     const { command, filePath, pattern, url } = state.input
     const on = [command, filePath, pattern, url].find((value) => typeof value === "string")
-    return [truncate([tool, on ?? ""].join(" ").replaceAll(/\s+/g, " ").trim(), REFUSED_CHARACTERS)]
+    return [cutText([tool, on ?? ""].join(" ").replaceAll(/\s+/g, " ").trim(), REFUSED_CHARACTERS)]
   })
   return [...new Set(calls)]
 }
