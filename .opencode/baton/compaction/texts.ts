@@ -41,7 +41,7 @@ export const taskInLedger = ({ ledger }: TaskIdentity): TaskInLedger | undefined
 export const showCommand = ({ taskID, hasShell }: Pick<TaskIdentity, "taskID" | "hasShell">): string =>
   hasShell ? `\`prog show ${taskID}\`` : "`task_show`"
 
-/** Where all of the task stands, for a notice about a cut. */
+/** The place of the whole task, for a notice about a cut. */
 export const sourceOf = ({ taskID, hasShell }: Pick<TaskIdentity, "taskID" | "hasShell">): string =>
   hasShell ? `prog show ${taskID}` : "task_show"
 

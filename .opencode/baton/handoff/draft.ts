@@ -15,7 +15,7 @@ type LedgerTask = {
 export type HandoffFacts = Facts & {
   /** The task as the ledger has it. */
   readonly task?: LedgerTask | undefined
-  /** What the user said in the session, and in those it was handed over from. */
+  /** The user's words in the session, and in those it was handed over from. */
   readonly said?: TaskWords | undefined
   /** Changed and not committed, relative to the worktree. */
   readonly dirtyFiles?: readonly string[] | undefined

@@ -257,7 +257,7 @@ export const createHandoffFeature = (
     return { taskID, specification, definitionOfDone: definitionOfDone?.untrusted }
   }
 
-  /** What the user said up to the handoff that began this session. */
+  /** The user's words up to the handoff that began this session. */
   const saidBefore = async (sessionID: string): Promise<TaskWords> => {
     const record = (await records.list()).findLast(
       ({ arrivals, started }) => started === sessionID || arrivals.some((arrival) => arrival.sessionID === sessionID),

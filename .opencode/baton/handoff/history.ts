@@ -6,7 +6,7 @@ import { NO_WORDS, type TaskWords, type UserWords, withWords } from "../task/use
 
 /** Facts about a whole session, read from the newest page back. */
 type SessionHistory = {
-  /** What the user said and did not undo, oldest first. */
+  /** The user's words that were not undone, oldest first. */
   readonly words: readonly UserWords[]
   readonly activity: Activity
   readonly compactions: number

@@ -185,10 +185,14 @@ test(promised("words.C1", "the note stands in its request though the record hang
     isThere = true
     add?.()
   })
-  await vi.advanceTimersByTimeAsync(2_400)
-  expect(isThere, "the record has its time").toBe(false)
-  await vi.advanceTimersByTimeAsync(100)
+  const started = performance.now()
+  // Files are read in real time.
+  for (let step = 0; step < 1_000 && !isThere; step++) {
+    await vi.advanceTimersByTimeAsync(100)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
   await noting
+  expect(performance.now() - started, "the record has its time").toBeGreaterThanOrEqual(2_400)
   expect(messages[0]?.parts.flatMap((part) => noteTextOf(part) ?? [])).toEqual([
     expect.stringContaining("compacted (compaction 1 of this session)"),
   ])
