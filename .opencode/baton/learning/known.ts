@@ -172,9 +172,10 @@ const withWaiting = (known: readonly KnownLearning[], waiting: readonly WaitingE
       // The ledger may have it already, and not yet its signature.
       const isIts = ({ by, sentence, messageIDs }: KnownLearning) =>
         by === "agent" && sentence === entry.summary && messageIDs.includes(entry.source.messageID)
-      list = list.filter((one) => !isIts(one))
+      const unsigned = list.find(isIts)
+      list = list.filter((one) => one !== unsigned)
       const added = list.some((one) => isSame(one) && one.status !== "replaced") ? undefined : fromEntry(entry)
-      if (added) list.unshift(added)
+      if (added) list.unshift(unsigned ? { ...added, id: unsigned.id } : added)
     }
   }
   return list

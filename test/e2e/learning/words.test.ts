@@ -122,6 +122,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
     // Undone in another process than the one that stored it, and redone.
     await task.restart()
+    // OpenCode sends its plugins no event of what happens while they are loaded.
+    await task.say("What time is it?")
     await undo(early)
     await stored(task, "stale", 0)
     expect(await toldTo(task, RELATED)).toBe("")

@@ -192,7 +192,7 @@ describe("the capture", () => {
     expect(await known.read(true), "an agent wrote it").toMatchObject([{ by: "agent" }])
     await look("No, use tabs.", "msg_1")
     await store()
-    expect(await known.read()).toMatchObject([{ by: "user", sentence: "No, use tabs.", times: 1 }])
+    expect(await known.read()).toMatchObject([{ by: "user", id: "lrn-1a2b3c", sentence: "No, use tabs.", times: 1 }])
   })
 
   test(promised("learning.A4", "tells the user of a rule, and of a remark when it is said again"), async () => {
