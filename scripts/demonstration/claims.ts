@@ -78,7 +78,10 @@ export const untoldIn = (conversation: string, { sessionID, description, logs }:
     "last handoff":
       new RegExp(`^Written [\\d-]+ [\\d:]+ UTC by session ${sessionID}\\b`).test(written) && told.includes(text),
     "user's words": [LATER, CONSTRAINT].every((words) => below("user's words").includes(words)),
-    log: logs.slice(-2).every(({ message }) => below("log").some((line) => line.includes(quoted(message)))),
+    log: logs
+      .filter(({ message }) => !message.startsWith("Compaction "))
+      .slice(-2)
+      .every(({ message }) => below("log").some((line) => line.includes(quoted(message)))),
     // Without git this part is empty.
     git: !handoff.includes("\n- Git: ") || /, \d+ commits? since$/.test(below("git").at(-1) ?? ""),
   }

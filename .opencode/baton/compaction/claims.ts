@@ -1,6 +1,7 @@
 import { withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { WRITING_TOOLS } from "../host/messages.ts"
+import { quoted } from "../host/quoted.ts"
 import type { Settings } from "../host/settings.ts"
 import type { CallOptions, ClaimLedger, ClaimOutcome } from "../ledger/ledger.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
@@ -49,7 +50,7 @@ type ClaimsDeps = {
 
 const heldText = (taskID: string, summary: string): string =>
   [
-    `Task ${taskID} is claimed by ${summary}, so this session may not change its files now (setting "claims": "exclusive").`,
+    `Task ${taskID} is claimed by ${quoted(summary)}, so this session may not change its files now (setting "claims": "exclusive").`,
     `Tell the user. To go on: wait until that session ends; or let the user run \`prog release ${taskID}\`, give another task, or set "claims": "shared" in .opencode/baton.json.`,
   ].join(" ")
 

@@ -1,5 +1,5 @@
 import type { GitState } from "../host/git.ts"
-import { quoted } from "../host/quoted.ts"
+import { oneLine, quoted } from "../host/quoted.ts"
 import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { TaskSummary } from "../ledger/ledger.ts"
@@ -77,7 +77,7 @@ const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog in
 export const claimNotice = (taskID: string, summary: string): OpeningNotice => ({
   key: `claimed by ${summary}`,
   title: `task ${taskID} is claimed`,
-  message: `By ${quoted(summary)}.`,
+  message: `By ${oneLine(summary)}.`,
   isProblem: true,
 })
 
@@ -114,7 +114,7 @@ export const openingNotice = ({
       isProblem: true,
     }
   if (ledger === undefined) return undefined
-  const [title, status] = [quoted(ledger.title), quoted(ledger.status)]
+  const [title, status] = [oneLine(ledger.title), oneLine(ledger.status)]
   if (CLOSED.has(status)) return { key: status, title: `task ${taskID} is ${status}`, message: title, isProblem: true }
   if (claim) return claimNotice(taskID, claim.summary.untrusted)
   const from = earlier ? `\nGoes on from session ${earlier.title.sessionID} (${shownTime(earlier.title.at)})` : ""

@@ -46,11 +46,11 @@ const counted = (count: number, one: string, several: string): string => `${coun
 const logMessage = (
   { number, sessionID }: Pick<HandoffTitle, "number" | "sessionID">,
   { summary }: CompletedCompaction,
-  { remark = "" }: SummaryVerdict,
+  { saysLess, remark = "" }: SummaryVerdict,
   { activity }: Facts,
 ): string => {
   const session = `(session ${sessionID})`
-  const remarks = remark === "" ? "" : ` [${remark}]`
+  const remarks = saysLess ? ` [${remark}]` : ""
   if (summary !== "") return `Compaction ${number}: ${summaryLine(summary)}${remarks} ${session}`
   const changed = activity.files.filter((file) => file.changes > 0).length
   const files = counted(changed, "file changed", "files changed")

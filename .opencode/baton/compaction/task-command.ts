@@ -3,7 +3,7 @@ import { createLruMap } from "../host/async.ts"
 import { findProjectFolder } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
-import { quoted } from "../host/quoted.ts"
+import { oneLine, quoted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import { cutText } from "../host/text.ts"
@@ -50,7 +50,7 @@ const USAGE = [
 const answer = (text: string): string =>
   `/task\n\n${text}\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)`
 
-const taskLine = ({ id, title }: TaskSummary): string => `- ${quoted(id)}  ${quoted(title)}`
+const taskLine = ({ id, title }: TaskSummary): string => `- ${oneLine(id)}  ${oneLine(title)}`
 
 /** Cuts at a blank, and marks that it did. */
 const shortTitle = (text: string): string => {
@@ -95,8 +95,8 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
       return { taskID, text: `This session's task is ${taskID}; the ledger ${why}.` }
     }
     const { title, status, logs } = read.task
-    const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message }) => `  - ${quoted(message, LOG_LINE_CHARACTERS)}`)
-    const shown = `This session's task: ${taskID}, ${quoted(title)} (${quoted(status)})`
+    const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message }) => `  - ${oneLine(message, LOG_LINE_CHARACTERS)}`)
+    const shown = `This session's task: ${taskID}, ${oneLine(title)} (${oneLine(status)})`
     return { taskID, text: [shown, ...lines].join("\n") }
   }
 

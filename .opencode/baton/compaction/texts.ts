@@ -179,9 +179,13 @@ export const shownTime = (time: string): string =>
 const SHOWN_LOG_LINES = 5
 const LOG_LINE_CHARACTERS = 240
 
+/** A compaction's own line in the log, which the handoff tells better. */
+const COMPACTION_LINE = /^Compaction \d+: [\s\S]*\(session \w+\)$/
+
 /** The newest lines of the task's log. */
 export const logSection = (logs: LedgerTask["logs"], source: string): Section => {
   const lines = logs
+    .filter(({ message }) => !COMPACTION_LINE.test(message.untrusted))
     .slice(-SHOWN_LOG_LINES)
     .map(({ message, createdAt }) => `- ${shownTime(createdAt)}: ${quoted(message, LOG_LINE_CHARACTERS)}`)
   const text = lines.length === 0 ? "" : [`## Last lines of the log (${FROM_AGENTS})`, ...lines].join("\n")

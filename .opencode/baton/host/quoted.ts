@@ -10,14 +10,24 @@ export const untrusted = (text: string): Untrusted => ({ untrusted: text })
 
 /** Characters that begin a line, reorder one or steer a terminal. JSON.stringify escapes only the first 32 of them. */
 const UNSAFE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a line
+const BREAKS = /[\u0000-\u001f\s\u2028\u2029]+/g
 const PLAIN = /^[\p{L}\p{M}\p{N}._/@+~#=-]+$/u
 
 const DEFAULT_CHARACTERS = 300
 
-/** Gives a value in one line: as it is where it is a plain name or path, else in quotes, with escapes. */
-export const quoted = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string => {
+const shorten = (value: Untrusted | string, characters: number): string => {
   const text = typeof value === "string" ? value : value.untrusted
-  const shown = text.length > characters ? `${cutText(text, characters - 1)}…` : text
+  return text.length > characters ? `${cutText(text, characters - 1)}…` : text
+}
+
+/** Gives a value in one line for a person: without quotes, its breaks as blanks. */
+export const oneLine = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string =>
+  shorten(value, characters).replaceAll(BREAKS, " ").replaceAll(UNSAFE, "").trim()
+
+/** Gives a value in one line for a model: as it is where it is a plain name or path, else in quotes, with escapes. */
+export const quoted = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string => {
+  const shown = shorten(value, characters)
   if (PLAIN.test(shown)) return shown
   const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
   return JSON.stringify(shown).replaceAll(UNSAFE, escaped)

@@ -56,7 +56,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
     const second = await task.say(`${task.message}\nWRITE: second.txt`)
     expect(lastTurn(task)).toContain(
-      `When this message came, the task was claimed by your other session ${first} since`,
+      `When this message came, the task was claimed by "your other session ${first} since`,
     )
     expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
     await task.say("Go on.", second)
@@ -85,7 +85,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const second = await task.say(`${task.message}\nWRITE: second.txt`)
     expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
     expect(lastTurn(task)).toMatch(
-      new RegExp(`is claimed by your other session ${first} since .*so this session may not change`),
+      new RegExp(`is claimed by "your other session ${first} since .*so this session may not change`),
     )
     expect(written("second.txt")).toBe(false)
     await task.say("RUN: echo by bash >bash.txt", second)
