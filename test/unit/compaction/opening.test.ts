@@ -60,7 +60,7 @@ describe("the text of the first request", () => {
   test(promised("start.A3", "each state of a task is told to the user in one way"), () => {
     const noticeOf = (status: string) => openingNotice(inputWith({ ledger: { ...LEDGER, status: untrusted(status) } }))
     for (const status of ["open", "in_progress", "blocked", "reviewing", "draft"])
-      expect(noticeOf(status)).toEqual({ key: "bound", title: "task ts-b54507", message: `"Teach CRLF" · ${status}` })
+      expect(noticeOf(status)).toEqual({ key: "bound", title: "task ts-b54507", message: `Teach CRLF · ${status}` })
     expect(noticeOf("done")).toMatchObject({ key: "done", title: "task ts-b54507 is done", isProblem: true })
     expect(noticeOf("canceled")).toMatchObject({ title: "task ts-b54507 is canceled", isProblem: true })
     expect(openingNotice(inputWith({}))).toBeUndefined()
@@ -303,7 +303,7 @@ describe("the first request of a session", () => {
     const others = { ses_2: other }
     const opened = setUp([found], others)
     const text = await opened.ask()
-    expect(opened.notices[0]?.message).toBe('"Teach CRLF" · open\nGoes on from session ses_2 (2026-01-02 03:04 UTC)')
+    expect(opened.notices[0]?.message).toBe('Teach CRLF · open\nGoes on from session ses_2 (2026-01-02 03:04 UTC)')
     expect(opened.inherited, "kept for the compactions to come").toEqual(["Never touch the lexer."])
     const { lastHandoff } = await opened.sessionStates.load(BINDING.sessionID)
     expect(lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
