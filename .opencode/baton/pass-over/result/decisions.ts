@@ -16,7 +16,7 @@ import type { Passes } from "../store/passes.ts"
 import { findForeignResult, isOpen, type PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
 import { type Approval, type EditPermission, reasonForName } from "./approval.ts"
-import { renderPassLine, renderResult, renderUnapproved } from "./render.ts"
+import { named, renderPassLine, renderResult, renderUnapproved } from "./render.ts"
 
 type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
@@ -59,7 +59,7 @@ const filesToName = (record: PassRecord, paths: readonly string[]): Unnamed[] =>
 const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
   if (files.length === 0) return []
   const call = JSON.stringify({ pass_over_id: passID, artifacts: files.map(({ path }) => path) })
-  const lines = files.map(({ path, reason }) => `- ${path}: ${reason}`)
+  const lines = files.map(({ path, reason }) => `- ${named(path)}: ${reason}`)
   return [
     "These are applied by their names alone, and stay pending:",
     ...lines,
@@ -68,7 +68,7 @@ const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
 }
 
 const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
-  `- ${path}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
+  `- ${named(path)}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
 
 /** The tools with which an originator decides on the files of a result. */
 export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, told, log }: DecideDeps) => {
@@ -134,7 +134,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, t
     const asked = await mayWrite([...paths, ...previous], passID, context)
     if (asked.kind === "refused") {
       log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
-      return `Nothing was applied: writing ${paths.join(", ")} is not permitted here (${asked.reason}). The files stay pending.`
+      return `Nothing was applied: writing ${paths.map(named).join(", ")} is not permitted here (${asked.reason}). The files stay pending.`
     }
     const applied = await sandboxes.apply(passID, paths, { merge, allOrNothing, by: "originator" })
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
@@ -163,7 +163,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, t
     if (rejected.kind === "refused") return renderError(rejected.error)
     await told(held.record)
     log.info("a result was rejected", { sessionID, pass: passID, reason })
-    return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.join(", ")})`}. The worktree is as it was.`
+    return `${passID}: rejected${paths.length === 0 ? "" : ` (${paths.map(named).join(", ")})`}. The worktree is as it was.`
   }
 
   /** Renders a pass in full: its progress while it is open, then its result if the user approves it. */

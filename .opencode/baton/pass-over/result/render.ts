@@ -1,3 +1,4 @@
+import { quoted } from "../../host/quoted.ts"
 import { cutText } from "../../host/text.ts"
 import { type ArtifactOf, artifactsOf, type FileModification, type WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
@@ -14,6 +15,12 @@ const WHOLE: typeof SHORT = {
 }
 const OBJECTIVE_CHARACTERS = 80
 
+/** No path of a system's is longer. */
+const PATH_CHARACTERS = 4_096
+
+/** A file's name in one line: a repository can carry any. */
+export const named = (path: string): string => quoted(path, PATH_CHARACTERS)
+
 const listed = (title: string, lines: readonly string[], max: number): string[] => {
   if (lines.length === 0) return []
   const more = lines.length > max ? [`- and ${lines.length - max} more: pass_over_status shows them`] : []
@@ -24,7 +31,7 @@ const listed = (title: string, lines: readonly string[], max: number): string[] 
 export const renderFinding = (finding: Omit<ArtifactOf<"finding">, "type">): string => {
   const { severity, message, path, line, end_line, fix } = finding
   const place =
-    path === undefined ? "" : ` ${path}${line === undefined ? "" : `:${line}`}${end_line ? `-${end_line}` : ""}`
+    path === undefined ? "" : ` ${named(path)}${line === undefined ? "" : `:${line}`}${end_line ? `-${end_line}` : ""}`
   return `${severity}${place}: ${message}${fix === undefined ? "" : ` → ${fix}`}`
 }
 
@@ -34,7 +41,7 @@ const renderFile = (file: FileModification): string => {
   const { path, change, previous_path, link_target, old_mode, new_mode, by, is_binary, is_large } = file
   const reason = reasonForName(file)
   const notes = [
-    ...(previous_path === undefined ? [] : [`from ${previous_path}`]),
+    ...(previous_path === undefined ? [] : [`from ${named(previous_path)}`]),
     ...(link_target === undefined ? [] : [`link → ${JSON.stringify(link_target)}`]),
     ...(new_mode === EXECUTABLE ? ["executable"] : []),
     ...(old_mode !== null && new_mode !== null && old_mode !== new_mode ? [`mode ${old_mode} → ${new_mode}`] : []),
@@ -43,19 +50,19 @@ const renderFile = (file: FileModification): string => {
     ...(is_binary ? ["binary"] : []),
     ...(is_large ? ["large"] : []),
   ]
-  return `${change.replace("_", " ")} ${path}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`
+  return `${change.replace("_", " ")} ${named(path)}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`
 }
 
 const renderDecided = (state: PassState): string => {
   const [applied, rejected] = "applied" in state ? [state.applied, state.rejected] : [[], []]
   if (applied.length > 0 && rejected.length > 0)
-    return `In the worktree: ${applied.join(", ")}. Rejected: ${rejected.join(", ")}.`
+    return `In the worktree: ${applied.map(named).join(", ")}. Rejected: ${rejected.map(named).join(", ")}.`
   return `They are ${applied.length > 0 ? "in the worktree" : "not in the worktree"} (${state.state}).`
 }
 
 const renderLeftOut = ({ left_out, pass_over_id: id }: WorkOutput, max: number): string[] => {
   if (left_out.length === 0) return []
-  const lines = left_out.map(({ path, reason }) => `${path}: ${reason}`)
+  const lines = left_out.map(({ path, reason }) => `${named(path)}: ${reason}`)
   return [
     ...listed("Not carried", lines, max),
     `What has no other place stays in .opencode/state/pass-over/${id}/copy while that is there.`,
