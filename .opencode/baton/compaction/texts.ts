@@ -4,7 +4,7 @@ import { type HandoffTitle, parseHandoffTitle } from "../ledger/description.ts"
 import type { LedgerTask } from "../ledger/ledger.ts"
 import { type Facts, renderFacts, renderTodos } from "../task/activity.ts"
 import { fenced, type Role } from "../task/parse.ts"
-import { renderUserWords, type TaskWords } from "../task/user-words.ts"
+import { renderUserWords, type TaskWords, WORDS_HEADING } from "../task/user-words.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
 import type { SummaryVerdict } from "./summary.ts"
 
@@ -93,7 +93,7 @@ const fencedSection = (heading: string, text = ""): string =>
   text.trim() === "" ? "" : `### ${heading} (${FROM_AGENTS})\n${fenced(text)}`
 
 const wordsSection = (said: TaskWords): Section => {
-  const heading = "### The user's own words, newest first"
+  const heading = `### ${WORDS_HEADING}`
   return {
     name: "user's words",
     text: renderUserWords(said, { heading }),
@@ -195,7 +195,7 @@ export const logSection = (logs: LedgerTask["logs"], source: string): Section =>
 /** Of what the user said in a section of the ledger, which has a limit of its own. */
 const LEDGER_WORDS_CHARACTERS = 16_000
 
-const WORDS_IN_LEDGER = "## The user's own words, newest first"
+const WORDS_IN_LEDGER = `## ${WORDS_HEADING}`
 
 const wordsInLedger = (said: TaskWords): string[] => {
   const fits = (text: string): boolean => text.length <= LEDGER_WORDS_CHARACTERS

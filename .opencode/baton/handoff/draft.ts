@@ -3,7 +3,7 @@ import { redactedLine } from "../host/secrets.ts"
 import { cutText } from "../host/text.ts"
 import { type Facts, pathWithoutSecrets, renderFacts, renderTodos } from "../task/activity.ts"
 import { fenced, quoteTaskLines } from "../task/parse.ts"
-import { DRAFT_FACTS, NO_WORDS, renderUserWords, type TaskWords } from "../task/user-words.ts"
+import { DRAFT_FACTS, NO_WORDS, renderUserWords, type TaskWords, WORDS_HEADING } from "../task/user-words.ts"
 import { closeFence, type FileReference, findCode, renderReference } from "./references.ts"
 
 type LedgerTask = {
@@ -46,9 +46,7 @@ const renderTask = ({ taskID, definitionOfDone = "", specification }: LedgerTask
 
 const renderWords = (said: TaskWords): string[] => {
   const fits = (text: string): boolean => text.length <= WORDS_CHARACTERS
-  return [renderUserWords(said, { heading: "## The user's own words, newest first", fits })].filter(
-    (text) => text !== "",
-  )
+  return [renderUserWords(said, { heading: `## ${WORDS_HEADING}`, fits })].filter((text) => text !== "")
 }
 
 const renderDirtyFiles = (files: readonly string[]): string => {

@@ -62,7 +62,11 @@ const typedText = ({ text, command }: TypedMessage): string => {
 /** @returns undefined for a message without words of the user's, or with nothing but the name of a task */
 export const toUserWords = (message: TypedMessage): UserWords | undefined => {
   const { sessionID, messageID, createdAt } = message
-  const text = cutText(typedText(message), MESSAGE_CHARACTERS)
+  const typed = typedText(message)
+  const text =
+    typed.length > MESSAGE_CHARACTERS
+      ? `${cutText(typed, MESSAGE_CHARACTERS)}\n[cut from ${typed.length} characters]`
+      : typed
   if (text === "" || splitLines(text).every(namesOnlyATask)) return undefined
   return { sessionID, messageID, at: new Date(createdAt).toISOString(), text } as UserWords
 }

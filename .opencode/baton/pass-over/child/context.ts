@@ -7,7 +7,7 @@ import type { AgentAndModel, MessagePage, Result, Sessions, StoredMessage } from
 import { cutText } from "../../host/text.ts"
 import type { Ledger } from "../../ledger/ledger.ts"
 import type { SessionTask } from "../../task/registry.ts"
-import { renderUserWords } from "../../task/user-words.ts"
+import { renderUserWords, WORDS_HEADING } from "../../task/user-words.ts"
 import type { PassOverArguments, PassOverRequest, WorkContext } from "../contract.ts"
 import type { Skipped } from "../sandbox/snapshot.ts"
 
@@ -66,7 +66,7 @@ export const collectContext = async (
     findTask(sessionID),
   ])
   const specification = binding && (await readSpecification(binding.taskID))
-  const words = binding ? renderUserWords(binding.said, { heading: "### The user's own words, newest first" }) : ""
+  const words = binding ? renderUserWords(binding.said, { heading: `### ${WORDS_HEADING}` }) : ""
   const block = [specification, words, binding?.order].filter((text) => text !== undefined && text !== "").join("\n\n")
   const work = {
     objective: args.objective,
