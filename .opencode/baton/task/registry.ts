@@ -372,11 +372,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     othersOn: async (taskID, sessionID) => {
       const keys = (await store.keys()).filter((key) => key !== sessionID)
       const records = await Promise.all(keys.map(async (key) => remembered.get(key)?.record ?? (await store.read(key))))
-      const others = records.map((record) => taskOf(record))
       // A subagent has its task from a session above it.
       const isOn = (other: SessionTask | undefined): boolean =>
         other?.taskID === taskID && !other.isOff && other.origin !== "parent"
-      return keys.filter((_, at) => isOn(others[at]))
+      return keys.filter((_, at) => isOn(taskOf(records[at])))
     },
     owner: async (binding) => {
       let owner: SessionTask | undefined = binding
