@@ -165,7 +165,7 @@ describe("what an observer sees", () => {
           "! my-project · opencode-project  asks permission, 3 min",
           "    bash: rm -rf build",
           "    subagent Look around",
-          "    the OpenCode of process 42; once that has ended: opencode --session ses_1",
+          "    OpenCode, process 42; once it has ended: opencode --session ses_1",
           "",
         ].join("\n"),
       )
@@ -180,13 +180,9 @@ describe("what an observer sees", () => {
   test.each([
     [PLACE, "ses_1", `${ATTACH} ses_1`],
     [PLACE, "ses_1; rm -rf x", `${ATTACH} 'ses_1; rm -rf x'`],
-    [
-      { ...PLACE, server_url: "http://evil.example:80" },
-      "ses_1",
-      "the OpenCode of process 42 in /my project's; once that",
-    ],
+    [{ ...PLACE, server_url: "http://evil.example:80" }, "ses_1", "OpenCode, process 42 in /my project's; once it"],
     [{ ...PLACE, server_url: null }, "ses_1", "has ended: opencode --session ses_1"],
-    [null, "ses_1", "the OpenCode of process 42; once that has ended: opencode --session ses_1"],
+    [null, "ses_1", "OpenCode, process 42; once it has ended: opencode --session ses_1"],
   ])(promised("waiting.B2", "at %j the way to %j is %j"), (place, root_session_id, way) => {
     expect(view(listed({ root_session_id }, place)).waits[0]?.goTo).toContain(way)
   })

@@ -32,8 +32,8 @@ const goToOf = ({ pid, place, session }: Where): string | undefined => {
   if (server !== undefined && OWN_SERVER.test(server) && directory !== undefined)
     return ["opencode", "attach", server.replace(/\/$/, ""), "--dir", directory, ...command].map(quoted).join(" ")
   const folder = directory === undefined ? "" : ` in ${directory}`
-  const later = session === undefined ? "" : `; once that has ended: ${["opencode", ...command].map(quoted).join(" ")}`
-  return `the OpenCode of process ${pid}${folder}${later}`
+  const later = session === undefined ? "" : `; once it has ended: ${["opencode", ...command].map(quoted).join(" ")}`
+  return `OpenCode, process ${pid}${folder}${later}`
 }
 
 /** Reads what waits from a state, in this process or from a file of any content. */
