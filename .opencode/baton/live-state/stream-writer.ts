@@ -167,7 +167,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StateWriter => {
     failures = performance.now() - startedAt > settledMs ? 1 : failures + 1
     if (!canRestart) {
       isOver = true
-      log.warn("the state writer cannot be started: no live state until OpenCode starts again", { reason })
+      log.warn("the state writer cannot be started: nothing gets the stream until OpenCode starts again", { reason })
       return
     }
     const waitMs = Math.min(firstRestartMs * 2 ** (failures - 1), longestRestartMs)
