@@ -13,10 +13,10 @@ const parse = (args: readonly string[]) => {
 }
 
 const render = (entry: WaitEntry & { readonly name: string }): string => {
-  const { project, folder, name, rootTitle, kind, since, goTo } = entry
+  const { project, folder, name, rootTitle, kind, since, goTo, answer } = entry
   const age = since === undefined ? "" : `, ${duration(Date.now() - Date.parse(since))}`
   const heading = `${project} · ${rootTitle ?? name}: ${STATUS[kind].word}${age}`
-  const lines = [describeWait(entry), ...ofWhom(entry), goTo ?? folder]
+  const lines = [describeWait(entry), ...ofWhom(entry), goTo ?? folder, ...(answer === undefined ? [] : [answer])]
   return [printableLine(heading), ...lines.map((line) => `    ${printableLine(line)}`)].join("\n")
 }
 

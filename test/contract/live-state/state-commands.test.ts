@@ -108,10 +108,11 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     const heading = `${basename(project)} · CRLF: asks permission, `
     const way = "    opencode attach http://127.0.0.1:4096 --dir '/a b' --session ses_1"
     const blocks = [
-      [heading, "    bash: per_2", "    subagent Look around", way],
-      [heading, "    bash: per_1", way],
+      [heading, "    bash: per_2", "    subagent Look around", way, "    curl /per_2"],
+      [heading, "    bash: per_1", way, "    curl /per_1"],
     ]
-    expect(stdout.replaceAll(/(permission, ).*/g, "$1")).toBe(`${blocks.flat().join("\n")}\n`)
+    const shortened = stdout.replaceAll(/(permission, ).*/g, "$1").replaceAll(/(curl ).*permissions(\S+)\?.*/g, "$1$2")
+    expect(shortened).toBe(`${blocks.flat().join("\n")}\n`)
     expect(JSON.parse(waiting("--json").stdout)).toMatchObject([
       { id: "per_2", folder: project, subagent: "Look around", rootSession: "ses_1" },
       { id: "per_1", pid: process.pid },

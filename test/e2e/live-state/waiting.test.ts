@@ -93,10 +93,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(await baton("waiting")).toContain(goTo)
 
       const line = await eventually("the command's line", () => readFileSync(told, "utf8").trim() || undefined)
-      const { client } = server
-      const path = { id: waits.session_id, permissionID: waits.id }
-      await client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
+      const [{ answer }] = JSON.parse(elsewhere)
+      expect((await runProgram(["/bin/sh", "-c", answer], { project })).stdout).toBe("true")
       await answered
+      expect(task.model.received("turn").some(({ conversation }) => conversation.includes("[tool] ran\n"))).toBe(true)
       await eventually(
         "nothing that waits",
         () => liveState(project.directory).extensions.waiting.length === 0 || undefined,

@@ -184,7 +184,11 @@ describe("what an observer sees", () => {
     [{ ...PLACE, server_url: null }, "ses_1", "has ended: opencode --session ses_1"],
     [null, "ses_1", "OpenCode, process 42; once it has ended: opencode --session ses_1"],
   ])(promised("waiting.B2", "at %j the way to %j is %j"), (place, root_session_id, way) => {
-    expect(view(listed({ root_session_id }, place)).waits[0]?.goTo).toContain(way)
+    const [wait] = view(listed({ root_session_id, id: "p'/..", session_id: "ses_sub" }, place)).waits
+    expect(wait?.goTo).toContain(way)
+    const path = "/session/ses_sub/permissions/p'\\''%2F..?directory=%2Fmy%20project'\\''s"
+    const answer = `curl 'http://127.0.0.1:4096${path}' -H 'content-type: application/json' -d '{"response":"once"}'`
+    expect(wait?.answer).toBe(way.startsWith("opencode attach") ? answer : undefined)
   })
 
   test(promised("waiting.B1", "a provider that is asked again is told with its message and the next try"), () => {

@@ -60,7 +60,9 @@ const renderAgent = (view: AgentView, { now, width, paint }: Drawing, withProjec
   return [
     paint(colour, cut(`${mark} ${labelOf(view, withProject)}  ${STATUS[view.doing.kind].word}${since}`, width)),
     ...[
-      ...view.waits.flatMap((wait) => [describeWait(wait), ...ofWhom(wait, view.session), wait.goTo ?? []].flat()),
+      ...view.waits.flatMap((wait) =>
+        [describeWait(wait), ...ofWhom(wait, view.session), wait.goTo ?? [], wait.answer ?? []].flat(),
+      ),
       ...(view.retry ? [retryText(view.retry, now.getTime())] : []),
     ].flatMap((text) => wrap(text, width - 4).map((line) => `    ${line}`)),
     cut(`    ${task}${title}`, width),

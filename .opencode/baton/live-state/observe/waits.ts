@@ -13,8 +13,10 @@ export type Wait = (
   readonly subagent?: string
   /** ISO 8601. */
   readonly since?: string
-  /** The way to answer it: a command, or the process and the folder in which it waits. */
+  /** The way to its session: a command, or the process and the folder in which it waits. */
   readonly goTo?: string
+  /** A command that answers it, where the process is a server: a terminal that is attached later does not show it. */
+  readonly answer?: string
 }
 
 /** A word for a shell: a statefile's content is not trusted, and its reader may copy the command. */
@@ -24,16 +26,34 @@ const OWN_SERVER = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]|0\.0\.0\.0):\d{1
 
 type Where = { readonly pid: unknown; readonly place: unknown; readonly session: string | undefined }
 
-const goToOf = ({ pid, place, session }: Where): string | undefined => {
+/** Where the process listens, on this machine alone. */
+const serverOf = ({ place }: Where): { readonly url: string; readonly directory: string } | undefined => {
+  const [url, directory] = [text(field(place, "server_url")), text(field(place, "directory"))]
+  if (url === undefined || !OWN_SERVER.test(url) || directory === undefined) return undefined
+  return { url: url.replace(/\/$/, ""), directory }
+}
+
+const goToOf = (where: Where): string | undefined => {
+  const { pid, place, session } = where
   if (typeof pid !== "number" || pid <= 0) return undefined
-  const directory = text(field(place, "directory"))
-  const server = text(field(place, "server_url"))
   const command = session === undefined ? [] : ["--session", session]
-  if (server !== undefined && OWN_SERVER.test(server) && directory !== undefined)
-    return ["opencode", "attach", server.replace(/\/$/, ""), "--dir", directory, ...command].map(quoted).join(" ")
+  const server = serverOf(where)
+  if (server) return ["opencode", "attach", server.url, "--dir", server.directory, ...command].map(quoted).join(" ")
+  const directory = text(field(place, "directory"))
   const folder = directory === undefined ? "" : ` in ${directory}`
   const later = session === undefined ? "" : `; once it has ended: ${["opencode", ...command].map(quoted).join(" ")}`
   return `OpenCode, process ${pid}${folder}${later}`
+}
+
+const answerOf = (given: unknown, where: Where): string | undefined => {
+  const server = serverOf(where)
+  const [id, session] = [text(field(given, "id")), text(field(given, "session_id"))]
+  if (!server || id === undefined || session === undefined) return undefined
+  const isPermission = field(given, "kind") === "permission"
+  const path = isPermission ? ["session", session, "permissions", id] : ["question", id, "reply"]
+  const url = `${[server.url, ...path.map(encodeURIComponent)].join("/")}?directory=${encodeURIComponent(server.directory)}`
+  const body = isPermission ? '{"response":"once"}' : '{"answers":[["…"]]}'
+  return ["curl", url, "-H", "content-type: application/json", "-d", body].map(quoted).join(" ")
 }
 
 /** Reads what waits from a state, in this process or from a file of any content. */
@@ -67,6 +87,7 @@ const readWait = (given: unknown, where: Where): Wait[] => {
     ...some("subagent", text(field(given, "subagent"))),
     ...some("since", text(field(given, "since"))),
     ...some("goTo", goToOf({ ...where, session: rootSession ?? where.session })),
+    ...some("answer", answerOf(given, where)),
   }
   const options = field(given, "options")
   switch (field(given, "kind")) {

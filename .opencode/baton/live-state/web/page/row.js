@@ -68,6 +68,7 @@ const waitPanel = (wait, session) => {
       wait.goTo === undefined ? "Answer it in OpenCode." : "To answer: ",
       wait.goTo !== undefined && element("code", {}, wait.goTo),
     ),
+    wait.answer !== undefined && element("p", { class: "hint" }, element("code", {}, wait.answer)),
   )
 }
 
