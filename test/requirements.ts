@@ -131,6 +131,12 @@ export const REQUIREMENTS = {
   "live-state.D1": "On both OpenCode versions the stream keeps the schema and the statefile is its reduction.",
   "live-state.D2": "Each rule of the document has its test, and no fault of the writer hangs, leaks or breaks a file.",
   "live-state.D3": "Events cost little, the file is never old, and memory stays flat.",
+  "waiting.B1":
+    "A subagent's permission or question, at any depth, and a provider that is asked again are shown in Baton's own statefile, in state, observe and the page, with whose they are; version 1 of the stream stays the root's.",
+  "waiting.B2":
+    "baton waiting lists all that waits in all projects of the account, with what to do; the account's onWaiting command runs once for each.",
+  "waiting.B3":
+    "In a session of c2c's a subagent's permission and question go to the supervisor like the root's; inbox and writer begin with OpenCode.",
   "live-state.E1":
     "In a session of c2c's its messages are delivered to the root session when it is idle, each once, also over a restart.",
   "live-state.E2":

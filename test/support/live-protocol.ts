@@ -20,11 +20,41 @@ export const streamLineSchema = (z: Zod) => {
     model_id: text,
   })
   const prompt = z.strictObject({ has_text: z.boolean().nullable() })
+  const asked = {
+    id: z.string(),
+    session_id: z.string(),
+    root_session_id: z.string(),
+    root_title: text,
+    subagent: text,
+    since: time,
+  }
   const extensions = z.strictObject({
     task: z.strictObject({ id: z.string(), role: z.string() }).nullable(),
     title: text,
     turns: count,
     permission_subject: text,
+    waiting: z.array(
+      z.discriminatedUnion("kind", [
+        z.strictObject({
+          kind: z.literal("permission"),
+          ...asked,
+          title: z.string(),
+          type: z.string(),
+          subject: z.string(),
+        }),
+        z.strictObject({
+          kind: z.literal("question"),
+          ...asked,
+          header: z.string(),
+          text: z.string(),
+          options: z.array(z.string()),
+        }),
+      ]),
+    ),
+    retry: z
+      .strictObject({ message: z.string(), attempt: count, next_at: time.nullable(), since: time, subagent: text })
+      .nullable(),
+    place: z.strictObject({ directory: z.string(), server_url: text }).nullable(),
     compactions: count,
     handoffs: count,
     context_tokens: count.nullable(),

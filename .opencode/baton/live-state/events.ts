@@ -77,10 +77,7 @@ const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: str
   "session.updated": (properties, sessionID) => titled(sessionID, text(field(properties, "info", "title"))),
   "session.deleted": (_properties, sessionID) => [{ kind: "deleted", sessionID }],
   "session.idle": (_properties, sessionID) => session(sessionID, { kind: "idle" }),
-  "session.status": (properties, sessionID) =>
-    ["busy", "retry"].includes(text(field(properties, "status", "type")) ?? "")
-      ? session(sessionID, { kind: "busy" })
-      : [],
+  "session.status": (properties, sessionID) => statusChanged(field(properties, "status"), sessionID),
   "session.compacted": (_properties, sessionID) => session(sessionID, { kind: "compacted" }),
   "command.executed": (properties, sessionID) =>
     /^(?:baton-)?handoff$/.test(text(field(properties, "name")) ?? "") ? session(sessionID, { kind: "handoff" }) : [],
@@ -97,6 +94,22 @@ const READ_BY_TYPE: Readonly<Record<string, (properties: unknown, sessionID: str
   },
   "question.replied": (properties, sessionID) => questionEnded(properties, sessionID),
   "question.rejected": (properties, sessionID) => questionEnded(properties, sessionID),
+}
+
+/** No longer than a date can be. */
+const LAST_DATE_MS = 8.64e15
+
+const statusChanged = (status: unknown, sessionID: string): Observed[] => {
+  const type = field(status, "type")
+  if (type === "busy") return session(sessionID, { kind: "busy" })
+  if (type !== "retry") return []
+  const next = count(field(status, "next"))
+  return session(sessionID, {
+    kind: "retrying",
+    message: shortened(text(field(status, "message")) ?? ""),
+    attempt: count(field(status, "attempt")),
+    nextAt: next > 0 && next <= LAST_DATE_MS ? new Date(next).toISOString() : null,
+  })
 }
 
 const permissionAsked = (properties: unknown, sessionID: string, eventType: string): Observed[] => {

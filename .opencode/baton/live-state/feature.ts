@@ -1,13 +1,14 @@
 import { basename } from "node:path"
+import { isMainThread } from "node:worker_threads"
 import type { Core } from "../core/core.ts"
-import { withDeadline } from "../host/async.ts"
+import { lazy, withDeadline } from "../host/async.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
 import type { RawEvent } from "../host/schema.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import type { SessionTask } from "../task/registry.ts"
 import type { C2cSession } from "./c2c/session.ts"
 import { type Observed, readEvent } from "./events.ts"
-import type { StreamLine } from "./protocol.ts"
+import type { Place } from "./protocol.ts"
 import { createPublisher, type Publisher } from "./publisher.ts"
 import { createStatefileWriter, type StateWriter } from "./statefile.ts"
 
@@ -22,9 +23,12 @@ export type LiveStateFeature = {
   stop(): Promise<void>
 }
 
+type Outlet = { readonly publisher: Publisher; readonly writer: StateWriter }
+
 type Running = {
-  readonly publisher: Publisher
-  readonly writer: StateWriter
+  /** Baton's own statefile, and the stream of another writer. */
+  readonly outlets: readonly [Outlet, ...Outlet[]]
+  readonly place: Place
   readonly heartbeat: NodeJS.Timeout
   readonly c2c: C2cSession | undefined
 }
@@ -41,8 +45,24 @@ export const createLiveStateFeature = (
   let running: Running | undefined
   let isStopped = false
 
-  const publish = (line: StreamLine | undefined): void => {
-    if (line && !isStopped) running?.writer.publish(line)
+  const publish = (make: (publisher: Publisher) => ReturnType<Publisher["heartbeat"]>): void => {
+    for (const { publisher, writer } of running?.outlets ?? []) {
+      const line = make(publisher)
+      if (line && !isStopped) writer.publish(line)
+    }
+  }
+
+  /** Notes the project for `baton waiting`, and finds where this process is spoken to. */
+  const findPlace = async (): Promise<Place> => {
+    const [{ noteProject }, { detectUi }] = await Promise.all([import("./projects.ts"), import("../host/tui.ts")])
+    try {
+      noteProject(projectRoot)
+    } catch (error) {
+      log.warn("baton waiting does not know this project", { error: describeError(error) })
+    }
+    // Where OpenCode is no server, nothing listens on that address.
+    const isServer = detectUi({ argv: process.argv, isMainThread }) === "server"
+    return { directory, server_url: isServer ? String(core.input.serverUrl) : null }
   }
 
   const begin = async (): Promise<void> => {
@@ -52,54 +72,79 @@ export const createLiveStateFeature = (
     if (!liveState.enabled) return log.debug("live state is switched off")
     const { env } = process
     const isOwn = !env.BATON_STATE_WRITER && !liveState.writer && !env.C2C_MCP_SESSION_ID
-    const found = isOwn ? {} : await (await import("./stream-writer.ts")).findWriter(core, liveState.writer, log)
-    if (!found) return
-    const { foreign, openC2c } = found
-    const state = await core.state()
-    const strict = liveState.strict ?? foreign !== undefined
+    const { foreign, openC2c } = isOwn
+      ? {}
+      : await (await import("./stream-writer.ts")).findWriter(core, liveState.writer, log)
+    const [state, place] = await Promise.all([core.state(), findPlace()])
     const sessionID = env.C2C_MCP_SESSION_ID || `opencode-${basename(directory)}`
-    const publisher = createPublisher({
-      identity: {
-        c2c_session_id: sessionID,
-        c2c_alias: env.C2C_MCP_AUTO_REGISTER_ALIAS || null,
-        opencode_pid: process.pid,
-        plugin_started_at: startedAt.toISOString(),
-      },
-      strict,
-      now,
-    })
-    const { current, snapshot, root } = publisher
+    const identity = {
+      c2c_session_id: sessionID,
+      c2c_alias: env.C2C_MCP_AUTO_REGISTER_ALIAS || null,
+      opencode_pid: process.pid,
+      plugin_started_at: startedAt.toISOString(),
+    }
     if (isStopped) return
-    const writer =
-      foreign?.start(snapshot) ??
-      createStatefileWriter({ state, sessionID, pid: process.pid, current, end: publisher.end, log })
-    const heartbeat = setInterval(() => publish(publisher.heartbeat()), HEARTBEAT_MS)
+    // With another writer the setting is about that one's stream.
+    const ownStrict = foreign === undefined && liveState.strict === true
+    const own = createPublisher({ identity, strict: ownStrict, now, place })
+    const { current, end } = own
+    const statefile = createStatefileWriter({ state, sessionID, pid: process.pid, current, end, log })
+    const strict = liveState.strict ?? true
+    const others = foreign ? [createPublisher({ identity, strict, now, place })] : []
+    const heartbeat = setInterval(() => publish((publisher) => publisher.heartbeat()), HEARTBEAT_MS)
     heartbeat.unref()
-    running = { publisher, writer, heartbeat, c2c: openC2c?.(root) }
+    running = {
+      outlets: [
+        { publisher: own, writer: statefile },
+        ...others.flatMap((publisher) => (foreign ? { publisher, writer: foreign.start(publisher.snapshot) } : [])),
+      ],
+      place,
+      heartbeat,
+      c2c: openC2c?.(own),
+    }
+    // c2c is told of a session that has not begun to work.
+    if (openC2c) publish((publisher) => publisher.snapshot())
     // Until a feature loads the services no session has a task.
     void services.loaded.then(({ tasks }) => tasks.onTask(publishTask))
-    log.info("live state is published", { writer: foreign?.program ?? "own", strict })
+    log.info("live state is published", { writer: foreign?.program ?? "own", strict: foreign ? strict : ownStrict })
   }
 
   /** Asks for the parent of a session created before the plugin was loaded: a child's events mean something else. */
-  const register = async (publisher: Publisher, sessionID: string): Promise<void> => {
+  const register = async (outlets: readonly Outlet[], sessionID: string): Promise<void> => {
     if (unanswered.has(sessionID)) return
     const parent = await (await services()).sessions.parent(sessionID)
-    if (parent.kind === "ok") return publisher.registerSession(sessionID, parent.value)
+    if (parent.kind === "ok") {
+      const above = parent.value
+      for (const { publisher } of outlets) publisher.registerSession(sessionID, above)
+      // The root above it is to be found, too.
+      if (above !== undefined && outlets[0]?.publisher.kindOf(above) === "unknown") await register(outlets, above)
+      return
+    }
     // 1.14.41 reports messages of a session after its deletion.
     if (parent.missing) return
     unanswered.add(sessionID)
     log.warn("not published: whether this session is a child is unknown", { sessionID, reason: parent.reason })
   }
 
+  const waitingCommand = lazy(async () => {
+    const { createWaitingCommand } = await import("./on-waiting.ts")
+    // Also where the statefile is strict.
+    const state = () => {
+      const { outlets: [own] = [], place } = running ?? {}
+      return { opencode_pid: process.pid, extensions: { waiting: own?.publisher.waiting() ?? [], place } }
+    }
+    return createWaitingCommand({ projectRoot, state, log })
+  })
+
   const take = async (observed: Observed, at: Date, event?: RawEvent): Promise<void> => {
     if (!running) return
-    const { publisher, c2c } = running
+    const { outlets, c2c } = running
+    const [{ publisher: own }] = outlets
     const { sessionID } = observed
     if (observed.kind === "user-message" || observed.kind === "deleted") unanswered.delete(sessionID)
-    if (observed.kind !== "session-created" && publisher.kindOf(sessionID) === "unknown")
-      await register(publisher, sessionID)
-    publish(publisher.receive(observed, at))
+    if (observed.kind !== "session-created" && own.kindOf(sessionID) === "unknown") await register(outlets, sessionID)
+    publish((publisher) => publisher.receive(observed, at))
+    if (own.waiting().length > 0) (await waitingCommand()).look()
     if (event) c2c?.receive(observed, event)
   }
 
@@ -125,7 +170,7 @@ export const createLiveStateFeature = (
       isStopped = true
       clearInterval(running?.heartbeat)
       running?.c2c?.stop()
-      await running?.writer.stop(STOP_GRACE_MS)
+      await Promise.all((running?.outlets ?? []).map(({ writer }) => writer.stop(STOP_GRACE_MS)))
     },
   }
 }

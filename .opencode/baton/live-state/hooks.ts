@@ -59,6 +59,8 @@ export const createLiveStateHooks = (core: Core): Hooks => {
   }
 
   return {
+    // A session of c2c's is on its bus from its start on. This hook is called when all copies of the bundle are loaded.
+    ...(process.env.C2C_MCP_SESSION_ID ? { config: served.config("c2c's messages", async () => begin()) } : {}),
     "chat.params": served.hook("chat.params", PARAMS_DEADLINE_MS, async ({ agent }: { agent: unknown }) => {
       // The title is asked for before the answer.
       if (agentName(agent) !== "title") begin()

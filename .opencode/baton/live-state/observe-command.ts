@@ -6,6 +6,7 @@ import { parseArgs } from "node:util"
 import { chooseProject, complain, printJSON, runCommand } from "../host/cli.ts"
 import { createObserver } from "./observe/observer.ts"
 import { DEFAULT_WIDTH, plain, renderObservation, watchInTerminal } from "./observe/terminal.ts"
+import { listProjects } from "./projects.ts"
 
 const MAX_PORT = 65_535
 
@@ -51,7 +52,8 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
   }
   // Messages would disturb the drawing; each is printed once, at the end.
   const problems = new Set<string>()
-  const observer = createObserver(roots, (problem) => problems.add(problem))
+  const report = (problem: string): void => void problems.add(problem)
+  const observer = createObserver(roots, report, () => listProjects(report))
   const look = async () => (await observer.look()).map(({ view }) => view)
   // The second look has the tasks that the first one saw.
   const lookOnce = async () => {

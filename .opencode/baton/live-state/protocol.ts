@@ -21,6 +21,35 @@ export type PendingQuestion = {
   readonly options: readonly string[]
 }
 
+/** A permission or question that waits for a person, of any session of the process. Later than version 1. */
+export type Waiting = {
+  readonly id: string
+  readonly session_id: string
+  /** The session that a person sees: its own, or the one above all subagents. */
+  readonly root_session_id: string
+  readonly root_title: string | null
+  /** Title or id of the subagent's session that asks; null for a root session. */
+  readonly subagent: string | null
+  readonly since: string
+} & (
+  | { readonly kind: "permission"; readonly title: string; readonly type: string; readonly subject: string }
+  | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }
+)
+
+/** A provider that failed and is asked again. */
+export type Retry = {
+  readonly message: string
+  /** Attempts so far that failed. */
+  readonly attempt: number
+  readonly next_at: string | null
+  readonly since: string
+  /** As in `Waiting`. */
+  readonly subagent: string | null
+}
+
+/** The folder that the process works in, and its address, if it listens there. */
+export type Place = { readonly directory: string; readonly server_url: string | null }
+
 /** Fields beyond version 1; absent when the settings say strict. */
 export type Extensions = {
   readonly task: { readonly id: string; readonly role: string } | null
@@ -30,6 +59,11 @@ export type Extensions = {
   readonly turns: number
   /** Command, path or address of the permission that is asked. */
   readonly permission_subject: string | null
+  /** In the order in which they were asked, those of the published session and its subagents first. */
+  readonly waiting: readonly Waiting[]
+  /** Of the published session or a subagent of its. */
+  readonly retry: Retry | null
+  readonly place: Place | null
   readonly compactions: number
   readonly handoffs: number
   /** Tokens of the newest finished message's request and answer, each message counted once. */
@@ -106,6 +140,13 @@ export const diffStates = (before: JSONObject, after: JSONObject, whole: Readonl
 export type Observation =
   | { readonly kind: "created" }
   | { readonly kind: "busy" }
+  | {
+      readonly kind: "retrying"
+      readonly message: string
+      readonly attempt: number
+      /** ISO 8601. */
+      readonly nextAt: string | null
+    }
   | { readonly kind: "idle" }
   | ({ readonly kind: "permission-asked"; readonly eventType: string } & AskedPermission)
   | { readonly kind: "permission-replied"; readonly id: string }
@@ -219,6 +260,7 @@ const apply = (state: AgentState, sessionID: string, at: string, seen: Observati
     case "created":
       return withStep(withFocus(state), "session.created", at, details)
     case "busy":
+    case "retrying":
       return withIdle(state, false)
     case "idle": {
       // OpenCode may report idle twice; it is a new turn only after work in between.

@@ -5,33 +5,119 @@ import {
   isObject,
   type LiveState,
   NEW_AGENT,
+  type Observation,
+  type Place,
+  type Retry,
   reduce,
   type StreamLine,
+  type Waiting,
 } from "./protocol.ts"
 
 type Identity = Pick<LiveState, "c2c_session_id" | "c2c_alias" | "opencode_pid" | "plugin_started_at">
 
-const WHOLE_FIELDS: ReadonlySet<string> = new Set(["tui_focus", "last_step", "task"])
+const WHOLE_FIELDS: ReadonlySet<string> = new Set(["tui_focus", "last_step", "task", "retry", "place"])
+
+type Asked = Extract<Observation, { kind: "permission-asked" | "question-asked" }>
+type Retrying = Extract<Observation, { kind: "retrying" }>
+type Of<Seen> = { readonly sessionID: string; readonly at: string; readonly seen: Seen }
+
+/** Holds the sessions of a process up: their requests, in order, and providers that are asked again. */
+type Held = { readonly asked: readonly Of<Asked>[]; readonly retries: readonly Of<Retrying>[] }
+
+const NOTHING_HELD: Held = { asked: [], retries: [] }
+
+/** More than a person leaves waiting. */
+const MAX_ASKED = 100
+
+const idOf = (seen: Asked): string => (seen.kind === "permission-asked" ? seen.details.id : seen.question.id)
+
+const without = <T extends Of<unknown>>(list: readonly T[], isOver: (each: T) => boolean): readonly T[] =>
+  list.some(isOver) ? list.filter((each) => !isOver(each)) : list
+
+/** Applies what was seen of a session, a root's or a subagent's. */
+const observeHeld = (held: Held, sessionID: string, at: string, seen: Observation): Held => {
+  const isOfSession = (each: Of<unknown>) => each.sessionID === sessionID
+  const retries = without(held.retries, isOfSession)
+  switch (seen.kind) {
+    case "permission-asked":
+    case "question-asked": {
+      if (held.asked.some((each) => idOf(each.seen) === idOf(seen))) return held
+      return { ...held, asked: [...held.asked, { sessionID, at, seen }].slice(-MAX_ASKED) }
+    }
+    case "permission-replied":
+    case "question-ended":
+      return { ...held, asked: without(held.asked, (each) => idOf(each.seen) === seen.id) }
+    case "retrying": {
+      const since = held.retries.find(isOfSession)?.at ?? at
+      return { ...held, retries: [...retries, { sessionID, at: since, seen }] }
+    }
+    case "busy":
+    case "message-finished":
+      return { ...held, retries }
+    case "idle":
+    case "ended":
+      return { asked: without(held.asked, isOfSession), retries }
+    default:
+      return held
+  }
+}
+
+type Whose = (sessionID: string) => {
+  readonly top: string
+  readonly rootTitle: string | null
+  readonly subagent: string | null
+  /** It is the published session, or below it. */
+  readonly isShown: boolean
+}
+
+const toWaiting = ({ asked }: Held, whose: Whose): readonly Waiting[] => {
+  const all = asked.map(({ sessionID, at, seen }) => {
+    const { top, rootTitle, subagent, isShown } = whose(sessionID)
+    const about = { session_id: sessionID, root_session_id: top, root_title: rootTitle, subagent, since: at }
+    const waiting: Waiting =
+      seen.kind === "permission-asked"
+        ? { kind: "permission", ...seen.details, subject: seen.subject, ...about }
+        : { kind: "question", ...seen.question, ...about }
+    return { isShown, waiting }
+  })
+  return [...all.filter(({ isShown }) => isShown), ...all.filter(({ isShown }) => !isShown)].map(
+    ({ waiting }) => waiting,
+  )
+}
+
+const toRetry = ({ retries }: Held, whose: Whose): Retry | null => {
+  for (const { sessionID, at, seen } of retries) {
+    const { isShown, subagent } = whose(sessionID)
+    if (isShown) return { message: seen.message, attempt: seen.attempt, next_at: seen.nextAt, since: at, subagent }
+  }
+  return null
+}
 
 /** A long-running server may see very many sessions. */
 const MAX_KNOWN_SESSIONS = 5_000
 
 /**
  * Holds the published state: that of one root session, the first that is seen, until the user writes to another root session of
- * the process. Each keeps its own counters (docs/adr/0008). Child sessions never change it.
+ * the process. Each keeps its own counters (docs/adr/0008). Child sessions never change it, but for the extensions: what waits in
+ * any session of the process, and a provider that is asked again.
+ *
+ * @param place for the extensions
  */
 export const createPublisher = ({
   identity,
   strict,
   now,
+  place = null,
 }: {
   identity: Identity
   strict: boolean
   now: () => Date
+  place?: Place | null
 }) => {
   const agents = new Map<string, AgentState>()
   const parents = new Map<string, string | undefined>()
   let rootID: string | undefined
+  let held: Held = NOTHING_HELD
   let published: LiveState | undefined
   let heartbeatAt = now().toISOString()
 
@@ -58,6 +144,24 @@ export const createPublisher = ({
     return parents.get(sessionID) === undefined ? "root" : "child"
   }
 
+  /** The session above all parents. */
+  const topOf = (sessionID: string): string => {
+    const seen = new Set<string>()
+    let top = sessionID
+    for (let parent = parents.get(top); parent !== undefined && !seen.has(parent); parent = parents.get(top)) {
+      seen.add(parent)
+      top = parent
+    }
+    return top
+  }
+
+  const whose = (sessionID: string) => {
+    const top = topOf(sessionID)
+    const title = agents.get(sessionID)?.title ?? null
+    const rootTitle = agents.get(top)?.title ?? null
+    return { top, rootTitle, subagent: top === sessionID ? null : (title ?? sessionID), isShown: top === rootID }
+  }
+
   const render = (at: string): LiveState => {
     const agent = (rootID === undefined ? undefined : agents.get(rootID)) ?? NEW_AGENT
     const { task, title, turns, permissions, compactions, handoffs, contextTokens, statusSince } = agent
@@ -77,6 +181,9 @@ export const createPublisher = ({
               title,
               turns,
               permission_subject: permissions[0]?.subject || null,
+              waiting: toWaiting(held, whose),
+              retry: toRetry(held, whose),
+              place,
               compactions,
               handoffs,
               context_tokens: contextTokens,
@@ -108,7 +215,7 @@ export const createPublisher = ({
     return { event: "state.patch", ts: at, patch: difference.patch }
   }
 
-  const update = (sessionID: string, at: string, seen: Parameters<typeof reduce>[3]): void => {
+  const update = (sessionID: string, at: string, seen: Observation): void => {
     agents.set(sessionID, reduce(agents.get(sessionID) ?? NEW_AGENT, sessionID, at, seen))
   }
 
@@ -131,13 +238,17 @@ export const createPublisher = ({
         return
       }
       case "session": {
-        if (kindOf(sessionID) !== "root") return
-        const { seen } = observed
-        if (seen.kind === "idle") rootID ??= sessionID
+        const [kind, { seen }] = [kindOf(sessionID), observed]
+        if (kind === "unknown") return
+        held = observeHeld(held, sessionID, at, seen)
+        // Of a child only the title is kept, which tells whose request waits.
+        if (kind === "child" && seen.kind !== "titled") return
+        if (kind === "root" && seen.kind === "idle") rootID ??= sessionID
         update(sessionID, at, seen)
         return
       }
       case "deleted": {
+        held = observeHeld(held, sessionID, at, { kind: "ended" })
         if (sessionID === rootID) update(sessionID, at, { kind: "ended" })
         else agents.delete(sessionID)
         parents.delete(sessionID)
@@ -149,6 +260,9 @@ export const createPublisher = ({
   return {
     registerSession,
     kindOf,
+    topOf,
+    /** Permissions and questions of the process that wait; also in strict mode. */
+    waiting: () => toWaiting(held, whose),
     /**
      * @param observedAt time of the observation; now when absent
      * @returns the line to publish; undefined when nothing published changes
@@ -172,6 +286,7 @@ export const createPublisher = ({
     /** Ends the agent: it does nothing and waits for no answer any more. */
     end: (): StreamLine | undefined => {
       const at = now().toISOString()
+      held = NOTHING_HELD
       if (rootID !== undefined) update(rootID, at, { kind: "ended" })
       return lineAt(at)
     },

@@ -37,7 +37,7 @@ const parseArgv = (text: string): Argv | undefined => {
   }
 }
 
-/** Chooses what keeps the state: the program of the variable, of the settings if it is allowed, c2c, else Baton's own statefile. */
+/** Chooses what gets the stream: the program of the variable, of the settings if it is allowed, c2c. Baton keeps its own statefile anyway. */
 export const chooseWriter = ({
   variable,
   setting,
@@ -66,22 +66,21 @@ export const chooseWriter = ({
 }
 
 type FoundWriter = {
-  /** Absent: Baton's own statefile. */
+  /** Absent: none beside Baton's own statefile. */
   foreign?: { readonly program: string; start(snapshot: () => StreamLine): StateWriter }
-  openC2c?: (root: Publisher["root"]) => C2cSession
+  openC2c?: (sessions: Pick<Publisher, "root" | "topOf">) => C2cSession
 }
 
 /**
  * Finds the writer where it may be another than Baton's own, and c2c's session; logs why one is not used.
  *
  * @param setting the writer of the settings
- * @returns undefined when nothing keeps the state
  */
 export const findWriter = async (
   { input, projectRoot, services }: Core,
   setting: readonly string[] | undefined,
   log: Log,
-): Promise<FoundWriter | undefined> => {
+): Promise<FoundWriter> => {
   const { env } = process
   const { directory } = input
   const c2c = await readC2c({ environment: env, folders: [directory, projectRoot] })
@@ -94,8 +93,8 @@ export const findWriter = async (
     c2c: identity?.program,
   })
   if (chosen.kind === "none") {
-    log.warn("no state writer", { reason: chosen.reason })
-    return undefined
+    log.warn("no state writer but Baton's own", { reason: chosen.reason })
+    return {}
   }
   const { waiting } = chosen
   if (waiting)
@@ -103,7 +102,8 @@ export const findWriter = async (
   const found: FoundWriter = {}
   if (identity) {
     const [{ openC2cSession }, loaded] = await Promise.all([import("./c2c/session.ts"), services()])
-    found.openC2c = (root) => openC2cSession({ c2c: identity, input, services: loaded, environment: env, root, log })
+    found.openC2c = ({ root, topOf }) =>
+      openC2cSession({ c2c: identity, input, services: loaded, environment: env, root, topOf, log })
   }
   if (chosen.kind === "foreign") {
     const { argv } = chosen
@@ -167,7 +167,7 @@ export const createStreamWriter = (deps: StreamWriterDeps): StateWriter => {
     failures = performance.now() - startedAt > settledMs ? 1 : failures + 1
     if (!canRestart) {
       isOver = true
-      log.warn("the state writer cannot be started: no live state until OpenCode starts again", { reason })
+      log.warn("the state writer cannot be started: nothing gets the stream until OpenCode starts again", { reason })
       return
     }
     const waitMs = Math.min(firstRestartMs * 2 ** (failures - 1), longestRestartMs)

@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { describe, expect } from "vitest"
+import { noteProject } from "../../../.opencode/baton/live-state/projects.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { findRealProg } from "../../support/ledger/ledger-real.ts"
 import { testsOnce } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
@@ -12,6 +14,12 @@ const DEAD = 2 ** 22 + 1
 const at = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n).toISOString()
 const agent = { turn_count: 0 }
 const STATE = { c2c_session_id: "one", opencode_pid: process.pid, agent, root_opencode_session_id: null }
+
+const PLACE = { directory: "/a b", server_url: "http://127.0.0.1:4096/" }
+const asked = (id: string, n: number, subagent: string | null = null) => ({
+  ...{ kind: "permission", id, title: "bash", type: "bash", subject: id },
+  ...{ session_id: "ses_1", root_session_id: "ses_1", root_title: "CRLF", subagent, since: at(n) },
+})
 
 const createProject = shareBundle()
 
@@ -82,6 +90,35 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     expect(seen.stdout).toContain(`${id} (worker) A title [open]`)
     const shown = [{ name: "one", task: { id }, compactions: 1 }]
     expect(JSON.parse(baton("observe", "--json").stdout)).toMatchObject(shown)
+  })
+
+  once(promised("waiting.B2", "all that waits is listed from any folder, the longest first, with what to do"), () => {
+    const { project, options, leave, baton } = setUp()
+    const launcher = join(project, ".opencode/baton/bin/baton")
+    const elsewhere = { ...options, cwd: temporaryFolder() }
+    const waiting = (...args: string[]) => spawnSync(launcher, ["waiting", ...args], elsewhere)
+    leave("a", 0, {
+      ...STATE,
+      extensions: { waiting: [asked("per_1", 2), asked("per_2", 1, "Look around")], place: PLACE },
+    })
+    expect(waiting()).toMatchObject({ status: 0, stdout: "Nothing waits\n", stderr: "" })
+    noteProject(project, options.env)
+    const { stdout, stderr } = waiting()
+    expect(stderr).toBe("")
+    const heading = `${basename(project)} · CRLF: asks permission, `
+    const way = "    opencode attach http://127.0.0.1:4096 --dir '/a b' --session ses_1"
+    const blocks = [
+      [heading, "    bash: per_2", "    subagent Look around", way, "    curl /per_2"],
+      [heading, "    bash: per_1", way, "    curl /per_1"],
+    ]
+    const shortened = stdout.replaceAll(/(permission, ).*/g, "$1").replaceAll(/(curl ).*permissions(\S+)\?.*/g, "$1$2")
+    expect(shortened).toBe(`${blocks.flat().join("\n")}\n`)
+    expect(JSON.parse(waiting("--json").stdout)).toMatchObject([
+      { id: "per_2", folder: project, subagent: "Look around", rootSession: "ses_1" },
+      { id: "per_1", pid: process.pid },
+    ])
+    expect(waiting("here")).toMatchObject({ status: 2, stderr: expect.stringContaining("Try: baton waiting --help") })
+    expect(baton("waiting", "--help").stdout).toContain("onWaiting")
   })
 
   once(promised("claim.B1", "observe shows who has claimed a task, also where the real prog is used"), () => {

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { noteProject } from "../../../.opencode/baton/live-state/projects.ts"
 import { auditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
@@ -31,13 +32,14 @@ const setUp = async () => {
   write(`pass-over-logs/2026-01/session-${entry.root_session_id}-passes.jsonl`, entry)
   write("baton.json", { [EVIL]: 1, liveState: { writer: [EVIL] } })
   await ownState(project)
+  noteProject(project, options.env)
   prog("init")
   const id = prog("add", EVIL, "-p", "x", "-d", EVIL).stdout.trim()
   prog("log", id, EVIL)
   return { project, baton, options, id }
 }
 
-const LISTS = ["handoffs", "observe", "outbox", "passes", "state", "doctor"]
+const LISTS = ["handoffs", "observe", "outbox", "passes", "state", "waiting", "doctor"]
 const TEXTS = [...LISTS, "learned list", "trust writer", "handoffs --draft 1", `handoffs ${EVIL} --nonsense`]
 
 describe("no command prints what a terminal would act on", () => {

@@ -15,6 +15,7 @@ import {
   testsOnce,
 } from "../../support/index.ts"
 import { createC2c } from "../../support/opencode/c2c-stand-in.ts"
+import { deadline } from "../../support/opencode/deadline.ts"
 import { liveFiles } from "../../support/opencode/live-stream.ts"
 import { createSession, messagesOf } from "../sessions.ts"
 
@@ -22,10 +23,17 @@ const QUESTIONS = [{ question: "Which way?", header: "Way", options: [{ label: "
   ({ options, ...asked }) => ({ ...asked, options: options.map(({ label }) => ({ label, description: label })) }),
 )
 
-/** Runs a command when told BASH, asks when told ASK, and says a word otherwise. */
+const delegate = (prompt: string) => ({
+  tool: "task",
+  input: { description: `To ${prompt}`, prompt, subagent_type: "helper" },
+})
+
+/** Runs a command when told BASH, asks when told ASK, has a subagent do it at SUB and QUIZ, and says a word otherwise. */
 const script: Script = (request) => {
   const last = newestWords(request)
   if (last.includes("[tool]")) return { text: "Done." }
+  if (last.includes("SUB")) return delegate("BASH")
+  if (last.includes("QUIZ")) return delegate("ASK")
   if (last.includes("BASH")) return bash("echo ran")
   return last.includes("ASK") ? { tool: "question", input: { questions: QUESTIONS } } : { text: "Noted." }
 }
@@ -33,7 +41,12 @@ const script: Script = (request) => {
 describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => {
   const once = testsOnce(binary)
   const setUp = async (environment: Record<string, string> = {}) => {
-    const task = await openTaskProject(binary, script, { config: { permission: { bash: "ask" } } })
+    const task = await openTaskProject(binary, script, {
+      config: {
+        permission: { bash: "ask" },
+        agent: { helper: { mode: "subagent", description: "Helps.", permission: { question: "allow" } } },
+      },
+    })
     const { project } = task
     const c2c = createC2c(join(project.home, "c2c"))
     const start = () => {
@@ -175,7 +188,53 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
     } finally {
       await server.stop()
     }
-    expect(liveFiles(project.directory)).toEqual([])
+    expect(liveFiles(project.directory)).toEqual(["oc-1.json"])
+  })
+
+  test(
+    promised("waiting.B3", "a subagent's permission and question go to the supervisor and are rejected in time"),
+    async () => {
+      const { task, c2c, start } = await setUp({
+        C2C_PERMISSION_SUPERVISOR: "ada",
+        C2C_PERMISSION_TIMEOUT_MS: String(deadline(3_000)),
+      })
+      const server = await start()
+      try {
+        const id = await createSession(server)
+        const answered = say(server, id, "SUB")
+        const [asked = ""] = await eventually("the request", () => (c2c.sent().length > 0 ? c2c.sent() : undefined))
+        expect(asked).toContain("ada\nPERMISSION REQUEST from oc-1:\n  action: bash: `echo ran`\n")
+        expect(asked).toMatch(new RegExp(`^ {2}session: ses_\\w+ \\(subagent of ${id}\\)$`, "m"))
+        c2c.push("ada", `permission:${/^ {2}id: (\S+)$/m.exec(asked)?.[1]}:approve-once`)
+        await answered
+        expect(JSON.stringify(task.model.received("turn").map(({ conversation }) => conversation))).toContain("ran\\n")
+        const rejected = say(server, id, "QUIZ")
+        const timedOut = () => c2c.sent().find((text) => /timed out after [\d.]+s: rejected/.test(text))
+        expect(await eventually("the rejection", timedOut)).toMatch(/^ada\nquestion /)
+        await rejected
+      } finally {
+        await server.stop()
+      }
+    },
+  )
+
+  test(promised("waiting.B3", "inbox and writer begin with OpenCode, before anything is said"), async () => {
+    const { project, c2c, start } = await setUp()
+    c2c.push("ada", "early")
+    const server = await start()
+    try {
+      // Begins the folder's instance, and no session.
+      await server.client.session.list()
+      await eventually("the read inbox", () => c2c.waiting() === 0 || undefined)
+      await eventually("the writer", () => c2c.writers()[0])
+      const spool = () => JSON.parse(project.read(".opencode/state/c2c/oc-1.json"))
+      expect(await eventually("the kept message", spool)).toMatchObject([{ content: "early" }])
+      const id = await createSession(server)
+      await say(server, id, "Hello.")
+      await eventually("its delivery", async () => (await received(server, id)).includes("early") || undefined)
+    } finally {
+      await server.stop()
+    }
   })
 
   once(

@@ -3,10 +3,15 @@ import { once } from "node:events"
 import { createServer, get, type RequestListener } from "node:http"
 import { basename } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { noteProject } from "../../../.opencode/baton/live-state/projects.ts"
 import { promised } from "../../requirements.ts"
+import { makeOwnFolder } from "../../support/files/own-state.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { NEWEST, NEWEST_OR_ALL, openSharedTask, TASK } from "../../support/index.ts"
 import { findChromium, startBrowser, type TestBrowser } from "../../support/opencode/browser.ts"
+import { liveFolder } from "../../support/opencode/live-stream.ts"
 import { createStatefileFolder, observePage } from "../../support/opencode/observed-page.ts"
+import { writeStatefile } from "../../support/opencode/observer.ts"
 import {
   contrastsOnPage,
   countUnnamedButtons,
@@ -117,6 +122,50 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     expect(await page.evaluate(refusesMarkup), "Trusted Types").toBe(true)
     expect(errors.filter((error) => !error.includes("TrustedHTML"))).toEqual([])
   })
+
+  test(
+    promised(["waiting.B1", "waiting.B2"], "shows who asks, also in another project, and a provider asked again"),
+    async () => {
+      const { states, page } = await setUp()
+      const asked = (id: string, about: object) => ({
+        ...{ kind: "permission", id, title: "bash", type: "bash", subject: `run ${id}`, session_id: "ses_sub" },
+        ...{
+          root_session_id: "ses_one",
+          root_title: "One",
+          subagent: null,
+          since: "2026-01-01T00:00:00.000Z",
+          ...about,
+        },
+      })
+      const place = { directory: states.project, server_url: "http://127.0.0.1:4096/" }
+      const retry = {
+        message: "Too many",
+        attempt: 2,
+        next_at: null,
+        since: "2026-01-01T00:00:00.000Z",
+        subagent: null,
+      }
+      states.write("one", { extensions: { place, waiting: [asked("per_1", { subagent: "Look around" })] } })
+      states.write("two", { extensions: { waiting: [], retry } })
+      const other = temporaryFolder()
+      makeOwnFolder({ directory: other, environment: states.environment }, "live")
+      writeStatefile(liveFolder(other), "three", { extensions: { waiting: [asked("per_2", {})] } })
+      noteProject(other, states.environment)
+      const waiting = page.locator("section", { hasText: "Waiting for you" })
+      const one = waiting.locator(".row", { hasText: "run per_1" })
+      await one.getByText("subagent Look around").waitFor()
+      await one.getByText(/^opencode attach http:\S+ --dir \S+ --session ses_one$/).waitFor()
+      await waiting
+        .locator(".row", { hasText: basename(other) })
+        .getByText("run per_2")
+        .waitFor()
+      await page
+        .locator('.row[data-doing="retry"]', { hasText: "two" })
+        .getByText("Too many · attempt 2 failed")
+        .waitFor()
+      expect(await page.title()).toBe("(2) waiting · Baton")
+    },
+  )
 
   test(promised("live-state.C2", "a lost connection is shown, and made again by itself"), async () => {
     const { states, observed, page } = await setUp()

@@ -85,7 +85,7 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     expect(lines.some(({ event }) => event === "state.patch")).toBe(true)
     expect(JSON.stringify(lines)).not.toContain("extensions")
     expect(reduceStream(lines)).toMatchObject({ c2c_session_id: "my-session", c2c_alias: "my-alias" })
-    expect(liveFiles(task.project.directory)).toEqual([])
+    expect(liveFiles(task.project.directory)).toEqual(["my-session.json"])
   })
 
   test(promised(["live-state.A5", "live-state.A6"], "in serve, a permission is shown while it waits"), async () => {

@@ -235,6 +235,7 @@ describe("a request", () => {
       },
       environment,
       root: () => ({ sessionID: opencode.root, isIdle: false }),
+      topOf: (sessionID) => (sessionID.startsWith("ses_sub") ? "ses_a" : sessionID),
       log: createRecordedLog(),
     })
     // Else it goes on looking, and makes the folder again.
@@ -266,6 +267,29 @@ describe("a request", () => {
     ])
     expect(sent()[0]).toContain('c2c send oc-1 "permission:per_1:approve-once"')
   })
+
+  test(
+    promised("waiting.B3", "of a subagent of the root's goes there, too, is answered and rejected like the root's"),
+    async () => {
+      const { ask, say, receive, sent, answered } = setUp()
+      const sub = { ...PERMISSION, sessionID: "ses_sub" }
+      ask(sub)
+      ask({ ...sub, id: "per_2" })
+      ask({ ...QUESTION, sessionID: "ses_sub" })
+      ask({ ...PERMISSION, id: "per_b", sessionID: "ses_b" })
+      expect(sent()).toHaveLength(3)
+      expect(sent()[0]).toContain("  session: ses_sub (subagent of ses_a)\n")
+      await say(message("permission:per_1:approve-once"))
+      receive("session.idle", { sessionID: "ses_a" })
+      await vi.advanceTimersByTimeAsync(600_000)
+      const path = (permissionID: string) => ({ path: { id: "ses_sub", permissionID } })
+      expect(answered).toMatchObject([
+        { ...path("per_1"), body: { response: "once" } },
+        { ...path("per_2"), body: { response: "reject" } },
+        { url: "/question/{id}/reject", path: { id: "que_1" } },
+      ])
+    },
+  )
 
   const given = (response: string) => ({ path: { id: "ses_a", permissionID: "per_1" }, body: { response } })
   test.each<[Record<string, unknown>, string, object]>([

@@ -25,7 +25,7 @@ const createPage = () => {
 const observed = (key: string, change: Record<string, unknown> = {}): ObservedAgent => {
   const state = { c2c_session_id: key, opencode_pid: 1, ...change }
   const view = toAgentView("project", { file: key, ts: new Date(0).toISOString(), alive: true, state }, undefined)
-  return { key, view, history: [{ at: 0, kind: "busy" }] }
+  return { key, root: "/project", view, history: [{ at: 0, kind: "busy" }] }
 }
 
 describe("the stream of a page", () => {
@@ -82,8 +82,8 @@ describe("the stream of a page", () => {
 
 test(promised("live-state.C2", "an agent on the page has its task's newest five log entries, within bounds"), () => {
   const log = Array.from({ length: 9 }, (_, n) => ({ message: `${n} ${"x".repeat(5_000)}`, createdAt: "" }))
-  const { key, view, history } = observed("a")
-  const { news } = toPageAgent({ key, view: { ...view, news: { title: "T", status: "open", log } }, history })
+  const { key, root, view, history } = observed("a")
+  const { news } = toPageAgent({ key, root, view: { ...view, news: { title: "T", status: "open", log } }, history })
   expect(news?.log.map(({ message }) => message.slice(0, 1))).toEqual(["4", "5", "6", "7", "8"])
   expect(news?.log.every(({ message }) => message.length <= 601)).toBe(true)
 })

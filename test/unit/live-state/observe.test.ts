@@ -123,6 +123,12 @@ describe("what an observer sees", () => {
     [{ state: "nonsense" }],
     [{ agent: 7, tui_focus: [], pendingQuestion: { options: {} }, extensions: "x" }],
     [{ c2c_session_id: 5, opencode_pid: "x", tui_focus: { ty: "permission", details: null } }],
+    [
+      {
+        opencode_pid: 1,
+        extensions: { waiting: [7, null, { kind: "x" }, { kind: "question", options: 7 }], retry: [], place: 7 },
+      },
+    ],
   ])(promised("live-state.C2", "is made of whatever a statefile holds: %j"), (state) => {
     expect(() => JSON.stringify(view(state))).not.toThrow()
   })
@@ -131,10 +137,72 @@ describe("what an observer sees", () => {
     const pendingQuestion = { id: "q", header: "H", text: "Which one?", options: ["a", "b"] }
     const state = { ...permission("bash", "rm -rf build"), pendingQuestion }
     expect(view(state).waits).toEqual([
-      { kind: "permission", title: "bash", type: "bash", subject: "rm -rf build" },
-      { kind: "question", header: "H", text: "Which one?", options: ["a", "b"] },
+      { kind: "permission", id: "p", title: "bash", type: "bash", subject: "rm -rf build" },
+      { kind: "question", id: "q", header: "H", text: "Which one?", options: ["a", "b"] },
     ])
     expect(view(state, false)).toMatchObject({ doing: { kind: "crashed" }, waits: [] })
+  })
+
+  const LISTED = {
+    kind: "permission",
+    id: "p",
+    title: "bash",
+    type: "bash",
+    subject: "rm -rf build",
+    root_session_id: "ses_1",
+  }
+  const listed = (change: object, place: object | null = null) => ({
+    opencode_pid: 42,
+    extensions: { waiting: [{ ...LISTED, ...change }], place, status_since: "2026-01-01T00:00:00.000Z" },
+  })
+
+  test(
+    promised("waiting.B1", "a subagent's request is shown as such, since when it was asked, with what to do"),
+    () => {
+      const state = listed({ subagent: "Look around", since: "2026-01-01T00:57:00.000Z" })
+      expect(render([view(state)])).toContain(
+        [
+          "! my-project · opencode-project  asks permission, 3 min",
+          "    bash: rm -rf build",
+          "    subagent Look around",
+          "    OpenCode, process 42; once it has ended: opencode --session ses_1",
+          "",
+        ].join("\n"),
+      )
+      expect(view(state).doing).toEqual({ kind: "permission", text: "bash: rm -rf build (subagent Look around)" })
+      const other = view(listed({ root_session_id: "ses_2", root_title: "The other" }))
+      expect(render([other])).toContain("\n    session The other\n")
+    },
+  )
+
+  const PLACE = { directory: "/my project's", server_url: "http://127.0.0.1:4096/" }
+  const ATTACH = "opencode attach http://127.0.0.1:4096 --dir '/my project'\\''s' --session"
+  test.each([
+    [PLACE, "ses_1", `${ATTACH} ses_1`],
+    [PLACE, "ses_1; rm -rf x", `${ATTACH} 'ses_1; rm -rf x'`],
+    [{ ...PLACE, server_url: "http://evil.example:80" }, "ses_1", "OpenCode, process 42 in /my project's; once it"],
+    [{ ...PLACE, server_url: null }, "ses_1", "has ended: opencode --session ses_1"],
+    [null, "ses_1", "OpenCode, process 42; once it has ended: opencode --session ses_1"],
+  ])(promised("waiting.B2", "at %j the way to %j is %j"), (place, root_session_id, way) => {
+    const [wait] = view(listed({ root_session_id, id: "p'/..", session_id: "ses_sub" }, place)).waits
+    expect(wait?.goTo).toContain(way)
+    const path = "/session/ses_sub/permissions/p'\\''%2F..?directory=%2Fmy%20project'\\''s"
+    const answer = `curl 'http://127.0.0.1:4096${path}' -H 'content-type: application/json' -d '{"response":"once"}'`
+    expect(wait?.answer).toBe(way.startsWith("opencode attach") ? answer : undefined)
+  })
+
+  test(promised("waiting.B1", "a provider that is asked again is told with its message and the next try"), () => {
+    const retry = {
+      message: "Too many",
+      attempt: 2,
+      next_at: "2026-01-01T01:00:09.000Z",
+      since: "2026-01-01T00:59:00.000Z",
+    }
+    const extensions = { waiting: [], retry }
+    expect(render([view({ extensions })])).toContain(
+      "↻ opencode-project  asks its provider again, 1 min\n    Too many · attempt 2 failed · next try in 9 s\n",
+    )
+    expect(view({ extensions }, false).doing).toEqual({ kind: "crashed" })
   })
 
   test(promised("live-state.C1", "a request is shown in full, however narrow the terminal"), () => {

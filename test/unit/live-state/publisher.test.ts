@@ -54,6 +54,12 @@ test(promised("live-state.A4", "the events that reach the feature are those it c
   expect([...OBSERVED_EVENTS].sort()).toEqual([...READ_EVENTS].sort())
 })
 
+const question = (id: string) => ({
+  id,
+  sessionID: ROOT,
+  questions: [{ question: `Which ${id}?`, header: "Choice", options: [{ label: "A", description: "a" }, "B"] }],
+})
+
 describe("the published state", () => {
   test(promised("live-state.A1", "begins with every field of the protocol, unknown ones null"), () => {
     const { lines } = setUp({ strict: true })
@@ -100,7 +106,7 @@ describe("the published state", () => {
   })
 
   test(promised("live-state.A5", "is the root's: a child session never touches it"), () => {
-    const { send, state, created, speak } = start()
+    const { send, state, created, speak } = start({ strict: true })
     const before = state()
     created("ses_child", ROOT)
     for (const type of ["session.idle", "session.compacted"]) send(type, { sessionID: "ses_child" })
@@ -108,6 +114,64 @@ describe("the published state", () => {
     send("permission.asked", { ...permission, sessionID: "ses_child" })
     speak("ses_child")
     expect(state()).toEqual(before)
+  })
+
+  test(
+    promised("waiting.B1", "tells what waits below the root and in other roots, whose it is, and since when"),
+    () => {
+      const { send, state, created, speak, idle } = start()
+      speak(ROOT)
+      send("session.updated", { info: { id: ROOT, title: "The root" } })
+      created("ses_child", ROOT)
+      created("ses_grandchild", "ses_child")
+      send("session.updated", { info: { id: "ses_grandchild", title: "Look around" } })
+      created("ses_other")
+      send("question.asked", { ...question("que_1"), sessionID: "ses_other" })
+      const asked = { ...permission, sessionID: "ses_grandchild", metadata: { command: "ls -l" } }
+      send("permission.asked", asked)
+      send("permission.asked", asked)
+      send("permission.updated", { ...permission, id: "per_2", sessionID: "ses_child" })
+      const rooted = { root_session_id: ROOT, root_title: "The root", since: expect.any(String) }
+      expect(state().extensions.waiting).toEqual([
+        {
+          ...{ kind: "permission", id: "per_1", title: "bash", type: "bash", subject: "ls -l" },
+          ...{ ...rooted, session_id: "ses_grandchild", subagent: "Look around" },
+        },
+        expect.objectContaining({ ...rooted, id: "per_2", session_id: "ses_child", subagent: "ses_child" }),
+        expect.objectContaining({ kind: "question", id: "que_1", root_session_id: "ses_other", subagent: null }),
+      ])
+      expect(state()).toMatchObject({ tui_focus: { ty: "prompt" }, pendingQuestion: null, agent: { step_count: 1 } })
+      const ids = () => state().extensions.waiting.map(({ id }: { id: string }) => id)
+      send("permission.replied", { sessionID: "ses_grandchild", requestID: "per_1" })
+      expect(ids()).toEqual(["per_2", "que_1"])
+      idle("ses_child")
+      expect(ids()).toEqual(["que_1"])
+      send("session.deleted", { info: { id: "ses_other" } })
+      expect(ids()).toEqual([])
+    },
+  )
+
+  test(promised("waiting.B1", "tells of a provider that is asked again until it answers or the turn ends"), () => {
+    const { send, state, created, idle } = start()
+    created("ses_child", ROOT)
+    created("ses_other")
+    const status = (sessionID: string, type: string, about = {}) =>
+      send("session.status", { sessionID, status: { type, ...about } })
+    const failed = { message: "Too many", attempt: 1, next: Date.parse("2026-01-02T00:00:00.000Z") }
+    status("ses_other", "retry", failed)
+    expect(state().extensions.retry).toBeNull()
+    status("ses_child", "retry", failed)
+    const first = { message: "Too many", attempt: 1, next_at: "2026-01-02T00:00:00.000Z", subagent: "ses_child" }
+    const { retry } = state().extensions
+    expect(retry).toEqual({ ...first, since: expect.any(String) })
+    status("ses_child", "retry", { ...failed, attempt: 2, next: 9e15 })
+    expect(state().extensions.retry).toEqual({ ...retry, attempt: 2, next_at: null })
+    status("ses_child", "busy")
+    expect(state().extensions.retry).toBeNull()
+    status(ROOT, "retry", failed)
+    expect(state()).toMatchObject({ agent: { is_idle: false }, extensions: { retry: { subagent: null } } })
+    idle()
+    expect(state().extensions.retry).toBeNull()
   })
 
   test(promised("live-state.A5", "attached late, the first idle of a session that is no child gives the root"), () => {
@@ -153,12 +217,6 @@ describe("the published state", () => {
     send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "reject" })
     expect(state().tui_focus).toEqual({ ty: "prompt", details: null })
     expect(state().extensions.permission_subject).toBeNull()
-  })
-
-  const question = (id: string) => ({
-    id,
-    sessionID: ROOT,
-    questions: [{ question: `Which ${id}?`, header: "Choice", options: [{ label: "A", description: "a" }, "B"] }],
   })
 
   test(promised("live-state.A6", "questions come and go with a snapshot each, the first first, then the next"), () => {

@@ -64,7 +64,7 @@ const checkWriter = async ({ root, environment, serving }: Served): Promise<Obse
     c2c: c2c.kind === "session" ? c2c.program : undefined,
   })
   if (chosen.kind === "none")
-    return warning(`no live state: ${chosen.reason}`, `Set ${WRITER_VARIABLE} to such an array, or unset it.`)
+    return warning(`nothing gets the stream: ${chosen.reason}`, `Set ${WRITER_VARIABLE} to such an array, or unset it.`)
   if (chosen.waiting)
     return warning(
       `the writer ${JSON.stringify(chosen.waiting)} of ${SETTINGS_FILE} is not run until you allow it`,
@@ -79,7 +79,7 @@ const checkWriter = async ({ root, environment, serving }: Served): Promise<Obse
     : findExecutables(program, environment.PATH).length > 0
   if (isThere) return ok(`the stream goes to ${program}`)
   const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in .opencode/baton.json.`
-  return warning(`no live state: the writer '${program}' is not there`, fix)
+  return warning(`nothing gets the stream: the writer '${program}' is not there`, fix)
 }
 
 const checkAgents = async ({ root }: Context): Promise<Observation> => {

@@ -101,8 +101,8 @@ export const createApprovals = (deps: ApprovalsDeps) => {
   }
 
   return {
-    /** Sends a permission or question of the root session to the supervisors. */
-    asked: ({ properties }: RawEvent, sessionID: string): void => {
+    /** Sends a permission or question of the root session, or of a subagent below it, to the supervisors. */
+    asked: ({ properties }: RawEvent, sessionID: string, rootSession: string): void => {
       const id = text(field(properties, "id"))
       if (id === undefined || pending.has(id) || over.has(id)) return
       const questions = list(field(properties, "questions")).length
@@ -118,7 +118,7 @@ export const createApprovals = (deps: ApprovalsDeps) => {
         `${kind.toUpperCase()} REQUEST from ${c2cSession}:`,
         ...(kind === "question" ? describeQuestions(properties) : [`  action: ${describePermission(properties)}`]),
         `  id: ${id}`,
-        `  session: ${sessionID}`,
+        `  session: ${sessionID}${sessionID === rootSession ? "" : ` (subagent of ${rootSession})`}`,
         `Reply within ${timeoutMs / 1_000}s:`,
         ...answers.map((answer) => `  c2c send ${c2cSession} "${kind}:${id}:${answer}"`),
       ].join("\n")

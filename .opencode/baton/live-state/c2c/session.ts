@@ -24,13 +24,14 @@ const readMs = (value: string | undefined, fallback: number): number => {
   return ms > 0 ? Math.min(ms, LONGEST_TIMER_MS) : fallback
 }
 
-/** Connects this OpenCode with c2c: messages for the root session, and its permissions and questions for supervisors. */
+/** Connects this OpenCode with c2c: messages for the root session, and its and its subagents' permissions and questions for supervisors. */
 export const openC2cSession = ({
   c2c: { program, sessionID: c2cSession, supervisors },
   input: { client, directory },
   services: { run, sessions, state },
   environment,
   root,
+  topOf,
   log,
 }: {
   c2c: C2cIdentity
@@ -38,6 +39,7 @@ export const openC2cSession = ({
   services: Pick<Services, "run" | "sessions" | "state">
   environment: Readonly<Record<string, string | undefined>>
   root: Publisher["root"]
+  topOf: Publisher["topOf"]
   log: Log
 }) => {
   const everyMs = readMs(environment.C2C_PLUGIN_POLL_INTERVAL_MS, POLL_MS)
@@ -102,8 +104,9 @@ export const openC2cSession = ({
         if (isRoot) poll()
       } else if (seen.kind === "permission-replied" || seen.kind === "question-ended") approvals.ended(seen.id)
       else if (seen.kind === "permission-asked" || seen.kind === "question-asked") {
-        if (!isRoot || supervisors.length === 0) return
-        approvals.asked(event, sessionID)
+        const top = topOf(sessionID)
+        if (top !== root()?.sessionID || supervisors.length === 0) return
+        approvals.asked(event, sessionID, top)
         schedule()
       }
     },

@@ -1,9 +1,11 @@
+import { realpathSync } from "node:fs"
 import { stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { describeError, isNotFound } from "../../host/log.ts"
+import { findForeign } from "../../host/state-mark.ts"
 import { databasePath, stampOf } from "../../ledger/runner.ts"
 import { liveFolder } from "../statefile.ts"
-import { isOver } from "../web/page/words.js"
+import { isOver, isWaiting } from "../web/page/words.js"
 import { eventsBetween, type HistoryEvent, isStatus, MAX_EVENTS, type Sample, toSample } from "./history.ts"
 import { type FoundState, isAgentAlive, listStatefiles, type ReportUnreadable, readState } from "./state-files.ts"
 import { type AgentView, createTaskReader, type TaskReading, type TaskSummary, taskOf, toAgentView } from "./view.ts"
@@ -12,6 +14,8 @@ import { type AgentView, createTaskReader, type TaskReading, type TaskSummary, t
 export type ObservedAgent = {
   /** Stable while the statefile exists. */
   readonly key: string
+  /** Folder of its project. */
+  readonly root: string
   readonly view: AgentView
   /** Oldest first, from this observer's first look on. */
   readonly history: readonly HistoryEvent[]
@@ -119,7 +123,8 @@ const statefileStamp = async (path: string): Promise<string | undefined> => {
   }
 }
 
-const observeProject = (root: string, index: number, report: ReportUnreadable) => {
+/** @param waitingOnly leaves all other agents out, and does not read their tasks */
+const observeProject = (root: string, index: number, report: ReportUnreadable, { waitingOnly = false } = {}) => {
   const folder = liveFolder(root)
   const tasks = watchTasks(createTaskReader(root))
   let entries = new Map<string, Entry>()
@@ -165,7 +170,7 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
     const since = view.since ?? (seenSince === undefined ? undefined : new Date(seenSince).toISOString())
     entry.sample = next
     entry.news = summary
-    entry.agent = { key: `${index}/${name}`, view: since === undefined ? view : { ...view, since }, history }
+    entry.agent = { key: `${index}/${name}`, root, view: since === undefined ? view : { ...view, since }, history }
     return entry.agent
   }
 
@@ -175,8 +180,10 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
       const before = new Map([...entries].map(([name, { found }]) => [name, found]))
       const read = await Promise.all(names().map(readEntry))
       entries = new Map(read.filter((entry) => entry !== undefined))
-      tasks.want([...entries.values()].flatMap(({ found }) => (found ? (taskOf(found)?.id ?? []) : [])))
-      return [...entries].flatMap(([name, entry]) => toAgent(name, entry, before.get(name)) ?? [])
+      if (!waitingOnly)
+        tasks.want([...entries.values()].flatMap(({ found }) => (found ? (taskOf(found)?.id ?? []) : [])))
+      const agents = [...entries].flatMap(([name, entry]) => toAgent(name, entry, before.get(name)) ?? [])
+      return waitingOnly ? agents.filter(({ view }) => isWaiting(view)) : agents
     },
   }
 }
@@ -186,12 +193,28 @@ const observeProject = (root: string, index: number, report: ReportUnreadable) =
  *
  * @param roots absolute paths of the projects
  * @param report receives read errors; the rest is shown
+ * @param others the account's projects: of those that are not among the roots, the agents that wait are shown
  */
-export const createObserver = (roots: readonly string[], report: ReportUnreadable) => {
+export const createObserver = (
+  roots: readonly string[],
+  report: ReportUnreadable,
+  others: () => readonly string[] = () => [],
+) => {
   const projects = roots.map((root, index) => observeProject(root, index, report))
+  const known = new Set(roots.map((root) => realpathSync(root)))
+  const addOthers = (): void => {
+    for (const root of others()) {
+      if (known.has(root)) continue
+      known.add(root)
+      const foreign = findForeign(root)
+      if (foreign === undefined) projects.push(observeProject(root, projects.length, report, { waitingOnly: true }))
+      else report(`the state of ${root}: ${foreign}`)
+    }
+  }
   return {
     /** Reads the statefiles that changed since the last look. Never throws. */
     look: async (): Promise<readonly ObservedAgent[]> => {
+      addOthers()
       const seen = (await Promise.all(projects.map(({ look }) => look()))).flat()
       // A session that goes on in another process has not crashed any more.
       const running = new Set(seen.flatMap(({ view }) => (isOver(view) ? [] : view.session)))

@@ -1,7 +1,7 @@
 import { styleText } from "node:util"
 import { printableLine } from "../../host/cli.ts"
-import { duration, factTexts, isWaiting, STATUS } from "../web/page/words.js"
-import type { AgentView, Status, Wait } from "./view.ts"
+import { describeWait, duration, factTexts, isWaiting, ofWhom, retryText, STATUS } from "../web/page/words.js"
+import type { AgentView, Status } from "./view.ts"
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
 export type Paint = (style: Style, text: string) => string
@@ -26,15 +26,11 @@ const wrap = (text: string, width: number): string[] => {
   return lines
 }
 
-const describeWait = (wait: Wait): string =>
-  wait.kind === "permission"
-    ? [wait.title, wait.subject].filter((part) => part !== "").join(": ")
-    : [wait.header, wait.text, wait.options.join(" / ")].filter((part) => part !== "").join(" — ")
-
 const MARKS: Record<Status["kind"], { mark: string; colour: Style }> = {
   gone: { mark: "·", colour: "dim" },
   crashed: { mark: "✗", colour: "red" },
   idle: { mark: "○", colour: "cyan" },
+  retry: { mark: "↻", colour: "yellow" },
   busy: { mark: "●", colour: "green" },
   started: { mark: "○", colour: "dim" },
   permission: { mark: "!", colour: "yellow" },
@@ -63,7 +59,12 @@ const renderAgent = (view: AgentView, { now, width, paint }: Drawing, withProjec
   const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${printableLine(message)}`)
   return [
     paint(colour, cut(`${mark} ${labelOf(view, withProject)}  ${STATUS[view.doing.kind].word}${since}`, width)),
-    ...view.waits.flatMap((wait) => wrap(describeWait(wait), width - 4)).map((line) => `    ${line}`),
+    ...[
+      ...view.waits.flatMap((wait) =>
+        [describeWait(wait), ...ofWhom(wait, view.session), wait.goTo ?? [], wait.answer ?? []].flat(),
+      ),
+      ...(view.retry ? [retryText(view.retry, now.getTime())] : []),
+    ].flatMap((text) => wrap(text, width - 4).map((line) => `    ${line}`)),
     cut(`    ${task}${title}`, width),
     paint("dim", cut(`    ${facts}`, width)),
     ...[...claim, ...handoff, ...log].map((line) => paint("dim", cut(line, width))),
@@ -76,7 +77,7 @@ export const renderObservation = (views: readonly AgentView[], drawing: Drawing)
   if (views.length === 0)
     return "No agents. They show up here as soon as OpenCode works on something in this project.\n"
   const rank = ({ doing }: AgentView): number =>
-    ["permission", "question", "busy", "idle", "started", "crashed", "gone"].indexOf(doing.kind)
+    ["permission", "question", "retry", "busy", "idle", "started", "crashed", "gone"].indexOf(doing.kind)
   const inOrder = views.toSorted((a, b) => rank(a) - rank(b))
   const groupOf = (view: AgentView): string | undefined => (isWaiting(view) ? undefined : view.project)
   const blocks = [...new Set(inOrder.map(groupOf))].flatMap((group) => [

@@ -1,15 +1,15 @@
 import { localMinute } from "../../host/cli.ts"
 import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
-import { field, text } from "../../host/schema.ts"
+import { field, isRecord, text } from "../../host/schema.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import { parseHandoffTitle, parseNextStep, splitHandoffs } from "../../ledger/description.ts"
 import type { LedgerTask } from "../../ledger/ledger.ts"
-import { isObject } from "../protocol.ts"
 import { isCutOff } from "../statefile.ts"
-import { STATUS } from "../web/page/words.js"
+import { describeWait, ofWhom, STATUS } from "../web/page/words.js"
 import type { FoundState } from "./state-files.ts"
+import { readWaits, type Wait } from "./waits.ts"
 
 export type TaskSummary = {
   readonly title: string
@@ -79,13 +79,16 @@ export const renderHandoff = (section: string): string | undefined => {
 
 export type Status =
   | { readonly kind: "gone" | "crashed" | "idle" | "busy" | "started" }
-  | { readonly kind: "permission" | "question"; readonly text: string }
+  | { readonly kind: "permission" | "question" | "retry"; readonly text: string }
 
-/** A request that waits for a person. */
-export type Wait =
-  /** `subject`: the command, path or address. */
-  | { readonly kind: "permission"; readonly title: string; readonly type: string; readonly subject: string }
-  | { readonly kind: "question"; readonly header: string; readonly text: string; readonly options: readonly string[] }
+/** A provider that failed and is asked again. Times are ISO 8601. */
+type RetryView = {
+  readonly message: string
+  readonly attempt: number
+  readonly nextAt?: string
+  /** Title of the subagent's session whose provider it is. */
+  readonly subagent?: string
+}
 
 export type AgentView = {
   readonly project: string
@@ -100,6 +103,7 @@ export type AgentView = {
   /** Start of what it does, ISO 8601; absent if that is not known. */
   readonly since?: string
   readonly waits: readonly Wait[]
+  readonly retry?: RetryView
   readonly turns: number
   readonly compactions: number
   readonly handoffs: number
@@ -111,14 +115,27 @@ export type AgentView = {
 
 export const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
-const doingOf = ({ state, alive }: FoundState): Status => {
-  if (!alive) return { kind: isCutOff(state) ? "crashed" : "gone" }
-  if (field(state, "tui_focus", "ty") === "permission") {
-    const words = [field(state, "tui_focus", "details", "title"), field(state, "extensions", "permission_subject")]
-    return { kind: "permission", text: words.flatMap((word) => text(word) ?? []).join(": ") }
+const retryOf = ({ state, alive }: FoundState): RetryView | undefined => {
+  const retry = field(state, "extensions", "retry")
+  if (!alive || !isRecord(retry)) return undefined
+  const [nextAt, subagent] = [text(retry.next_at), text(retry.subagent)]
+  return {
+    message: text(retry.message) ?? "",
+    attempt: count(retry.attempt),
+    ...(nextAt === undefined ? {} : { nextAt }),
+    ...(subagent === undefined ? {} : { subagent }),
   }
-  const question = text(field(state, "pendingQuestion", "text")) ?? text(field(state, "pendingQuestion", "header"))
-  if (isObject(field(state, "pendingQuestion"))) return { kind: "question", text: question ?? "" }
+}
+
+const doingOf = ({ state, alive }: FoundState, waits: readonly Wait[], retry: RetryView | undefined): Status => {
+  if (!alive) return { kind: isCutOff(state) ? "crashed" : "gone" }
+  const [first] = waits
+  if (first) {
+    const asked = first.kind === "permission" ? describeWait(first) : first.text || first.header
+    const who = ofWhom(first, text(state.root_opencode_session_id)).map((each) => `(${each})`)
+    return { kind: first.kind, text: [asked, ...who].join(" ") }
+  }
+  if (retry) return { kind: "retry", text: retry.message }
   const isIdle = field(state, "agent", "is_idle")
   return { kind: isIdle === true ? "idle" : isIdle === false ? "busy" : "started" }
 }
@@ -136,35 +153,18 @@ const BEGINNINGS: Readonly<Record<string, string>> = {
   "permission.updated": "permission",
 }
 
-const sinceOf = ({ state, ts }: FoundState, { kind }: Status): string | undefined => {
+const sinceOf = (
+  { state, ts }: FoundState,
+  { kind }: Status,
+  [first]: readonly { readonly since?: string }[],
+): string | undefined => {
   if (kind === "gone" || kind === "crashed") return ts
+  if (kind === "retry") return text(field(state, "extensions", "retry", "since"))
+  if (first?.since !== undefined) return first.since
   const step = text(field(state, "agent", "last_step", "event_type"))
   const began =
     step !== undefined && BEGINNINGS[step] === kind ? text(field(state, "agent", "last_step", "at")) : undefined
   return text(field(state, "extensions", "status_since")) ?? began
-}
-
-const waitsOf = ({ state, alive }: FoundState): Wait[] => {
-  const permission = field(state, "tui_focus", "ty") === "permission" ? field(state, "tui_focus", "details") : undefined
-  const question = state.pendingQuestion
-  const part = (value: unknown, key: string): string => text(field(value, key)) ?? ""
-  const options = field(question, "options")
-  const waits: Wait[] = []
-  if (permission !== undefined)
-    waits.push({
-      kind: "permission",
-      title: part(permission, "title"),
-      type: part(permission, "type"),
-      subject: part(state.extensions, "permission_subject"),
-    })
-  if (isObject(question))
-    waits.push({
-      kind: "question",
-      header: part(question, "header"),
-      text: part(question, "text"),
-      options: Array.isArray(options) ? options.filter((option) => typeof option === "string") : [],
-    })
-  return alive ? waits : []
 }
 
 export const toAgentView = (project: string, found: FoundState, news: TaskSummary | undefined): AgentView => {
@@ -173,8 +173,10 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
   const session = text(state.root_opencode_session_id)
   const title = text(field(state, "extensions", "title"))
   const turns = field(state, "extensions", "turns") ?? field(state, "agent", "turn_count")
-  const doing = doingOf(found)
-  const since = sinceOf(found, doing)
+  const waits = found.alive ? readWaits(state) : []
+  const retry = retryOf(found)
+  const doing = doingOf(found, waits, retry)
+  const since = sinceOf(found, doing, waits)
   const tokens = field(state, "extensions", "context_tokens")
   const [provider, model] = [text(field(state, "agent", "provider_id")), text(field(state, "agent", "model_id"))]
   return {
@@ -187,7 +189,8 @@ export const toAgentView = (project: string, found: FoundState, news: TaskSummar
     pid: Number(state.opencode_pid),
     doing,
     ...(since === undefined ? {} : { since }),
-    waits: waitsOf(found),
+    waits,
+    ...(retry ? { retry } : {}),
     turns: count(turns),
     compactions: count(field(state, "extensions", "compactions")),
     handoffs: count(field(state, "extensions", "handoffs")),
@@ -206,7 +209,7 @@ const describeStatus = (doing: Status): string => {
 export const renderState = (found: FoundState): string => {
   const { ts, state, alive } = found
   const task = taskOf(found)
-  const doing = doingOf(found)
+  const { doing } = toAgentView("", found, undefined)
   return [
     (alive ? "alive" : doing.kind).padEnd(7),
     localMinute(ts),

@@ -11,6 +11,7 @@ import { complain, print } from "../../host/cli.ts"
 import { errorCode } from "../../host/log.ts"
 import { readOwnBytes } from "../../host/untrusted.ts"
 import { createObserver } from "../observe/observer.ts"
+import { listProjects } from "../projects.ts"
 import { createLiveStream } from "./live.ts"
 
 type Answer =
@@ -158,10 +159,11 @@ export const servePage = async ({
 }): Promise<ServedPage> => {
   const assets = loadAssets()
   const reported = new Set<string>()
-  const observer = createObserver(roots, (problem) => {
+  const report = (problem: string): void => {
     if (!reported.has(problem)) say(`left out until it can be read: ${problem}`)
     reported.add(problem)
-  })
+  }
+  const observer = createObserver(roots, report, () => listProjects(report))
   const events = createLiveStream({ look: observer.look, now: Date.now })
   // Another one at each start: a page that is left open gives it to any program that listens on the port next.
   const token = randomBytes(32).toString("hex")

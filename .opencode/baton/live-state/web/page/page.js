@@ -206,6 +206,7 @@ const fillLegend = () => {
   const samples = [
     ["busy", "busy"],
     ["idle", "idle"],
+    ["retry", "provider asked again"],
     ["permission", "permission"],
     ["question", "question"],
     ["turn", "turn ended"],

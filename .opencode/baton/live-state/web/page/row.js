@@ -1,5 +1,5 @@
 import { axisMinutes, drawTimeline, HEIGHT, LAYERS, summariseTimeline } from "./timeline.js"
-import { clock, duration, eventText, factTexts, isWaiting, STATUS, statusText } from "./words.js"
+import { clock, duration, eventText, factTexts, isWaiting, ofWhom, retryText, STATUS, statusText } from "./words.js"
 
 /** @import { PageAgent } from "../live.ts" */
 /** @typedef {{ now: number; span: { minutes: number; step: number } }} View */
@@ -51,8 +51,8 @@ export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text
 }
 
-/** @param {PageAgent["waits"][number]} wait */
-const waitPanel = (wait) => {
+/** @param {PageAgent["waits"][number]} wait @param {string | undefined} session of the agent */
+const waitPanel = (wait, session) => {
   const [heading, text] = wait.kind === "question" ? [wait.header, wait.text] : ["Permission", wait.title]
   const options = wait.kind === "question" ? wait.options : []
   return element(
@@ -61,7 +61,14 @@ const waitPanel = (wait) => {
     element("p", {}, heading !== "" && element("strong", {}, `${heading}: `), text),
     wait.kind === "permission" && wait.subject !== "" && element("code", {}, wait.subject),
     options.length > 0 && element("ul", { class: "options" }, ...options.map((option) => element("li", {}, option))),
-    element("p", { class: "hint" }, "Answer it in OpenCode."),
+    ...ofWhom(wait, session).map((who) => element("p", { class: "whose" }, who)),
+    element(
+      "p",
+      { class: "hint" },
+      wait.goTo === undefined ? "Answer it in OpenCode." : "To answer: ",
+      wait.goTo !== undefined && element("code", {}, wait.goTo),
+    ),
+    wait.answer !== undefined && element("p", { class: "hint" }, element("code", {}, wait.answer)),
   )
 }
 
@@ -131,12 +138,13 @@ export const createRow = (key) => {
   const chart = { role: "img", height: String(HEIGHT), preserveAspectRatio: "none" }
   const svg = drawn("svg", chart, label, grid, ...layers.map(([, path]) => path))
   const waits = element("div", { class: "waits" })
+  const retry = element("p", { class: "retry" })
   const task = element("p", { class: "task" })
   const latest = element("p", { class: "latest" })
   const facts = element("p", { class: "facts" })
   const more = element("div", { class: "more", id, hidden: "" })
   const who = element("div", { class: "who" }, element("h3", {}, toggle), status, place)
-  const what = element("div", { class: "what" }, svg, waits, task, latest)
+  const what = element("div", { class: "what" }, svg, waits, retry, task, latest)
   const row = element("li", { class: "row" }, who, what, facts, more)
 
   /** @type {PageAgent | undefined} */
@@ -154,6 +162,7 @@ export const createRow = (key) => {
     if (!agent || !view) return
     const { now, span } = view
     setText(status, statusText(agent, now))
+    setText(retry, agent.retry ? retryText(agent.retry, now) : "")
     if (width === 0) return
     const from = now - span.minutes * 60_000
     const paths = drawTimeline(agent.history, { from, to: now, width })
@@ -192,7 +201,7 @@ export const createRow = (key) => {
     setText(name, agent.title ?? agent.name)
     // Agents that wait stand apart from their project.
     setText(place, isWaiting(agent) ? agent.project : "")
-    renew(waits, requests, () => requests.map(waitPanel))
+    renew(waits, requests, () => requests.map((wait) => waitPanel(wait, shown.session)))
     renew(task, [ownTask, news?.title, news?.status], () => taskLine(shown))
     setText(latest, news?.log.at(-1)?.message ?? news?.handoff ?? "")
     renew(facts, counted, () => counted.map((fact) => element("span", {}, fact)))

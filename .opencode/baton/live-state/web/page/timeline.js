@@ -13,17 +13,18 @@ const MIN_BUSY_WIDTH = 0.6
 /** Marks nearer than this are one to the eye. */
 const MIN_MARK_DISTANCE = 2
 
-/** @typedef {"busy" | "idle" | "permission" | "question" | "turn" | "compaction" | "handoff" | "session"} Layer */
+/** @typedef {"busy" | "idle" | "retry" | "permission" | "question" | "turn" | "compaction" | "handoff" | "session"} Layer */
 /** @typedef {{ from: number; to: number; width: number }} Frame */
 
 /** @type {readonly Layer[]} */
-export const LAYERS = ["idle", "busy", "permission", "question", "turn", "session", "compaction", "handoff"]
+export const LAYERS = ["idle", "busy", "retry", "permission", "question", "turn", "session", "compaction", "handoff"]
 
 /** @type {Readonly<Partial<Record<HistoryEvent["kind"], { layer: Layer; shape: { top: number; height: number } }>>>} */
 const INTERVALS = {
   busy: { layer: "busy", shape: BAR },
   idle: { layer: "idle", shape: LINE },
   started: { layer: "idle", shape: LINE },
+  retry: { layer: "retry", shape: BAR },
   permission: { layer: "permission", shape: WAIT },
   question: { layer: "question", shape: WAIT },
 }
@@ -56,7 +57,17 @@ const isMark = (kind) => Object.hasOwn(MARKS, kind)
  */
 export const drawTimeline = (events, { from, to, width }) => {
   /** @type {Record<Layer, string>} */
-  const paths = { idle: "", busy: "", permission: "", question: "", turn: "", session: "", compaction: "", handoff: "" }
+  const paths = {
+    idle: "",
+    busy: "",
+    retry: "",
+    permission: "",
+    question: "",
+    turn: "",
+    session: "",
+    compaction: "",
+    handoff: "",
+  }
   const x = (/** @type {number} */ at) => ((at - from) / (to - from)) * width
   const intervals = events.filter(({ kind }) => !isMark(kind))
   intervals.forEach((event, index) => {

@@ -1,6 +1,7 @@
 /** The words for an agent, on the page and in a terminal. */
 /** @import { HistoryEvent } from "../../observe/history.ts" */
 /** @import { AgentView } from "../../observe/view.ts" */
+/** @import { Wait } from "../../observe/waits.ts" */
 /** @import { PageAgent } from "../live.ts" */
 
 const SECOND = 1_000
@@ -20,12 +21,38 @@ export const duration = (ms) => {
 export const STATUS = {
   permission: { mark: "!", word: "asks permission" },
   question: { mark: "?", word: "asks" },
+  retry: { mark: "↻", word: "asks its provider again" },
   busy: { mark: "●", word: "busy" },
   idle: { mark: "○", word: "idle" },
   started: { mark: "◌", word: "started" },
   gone: { mark: "×", word: "gone" },
   crashed: { mark: "✗", word: "crashed" },
 }
+
+/** The request in one line. @param {Wait} wait */
+export const describeWait = (wait) =>
+  wait.kind === "permission"
+    ? [wait.title, wait.subject].filter((part) => part !== "").join(": ")
+    : [wait.header, wait.text, wait.options.join(" / ")].filter((part) => part !== "").join(" — ")
+
+/** Whose request it is, where it is not the shown session's own. @param {Wait} wait @param {string} [shown] id of the session */
+export const ofWhom = ({ subagent, rootSession, rootTitle }, shown) => [
+  ...(subagent === undefined ? [] : [`subagent ${subagent}`]),
+  ...(shown === undefined || rootSession === undefined || rootSession === shown
+    ? []
+    : [`session ${rootTitle ?? rootSession}`]),
+]
+
+/** What came back from the provider, and when it is asked next. @param {NonNullable<AgentView["retry"]>} retry @param {number} now */
+export const retryText = ({ message, attempt, nextAt, subagent }, now) =>
+  [
+    message,
+    `attempt ${attempt} failed`,
+    ...(nextAt === undefined ? [] : [`next try in ${duration(Date.parse(nextAt) - now)}`]),
+    ...(subagent === undefined ? [] : [`subagent ${subagent}`]),
+  ]
+    .filter((part) => part !== "")
+    .join(" · ")
 
 /** Waits for a person. @param {AgentView} agent */
 export const isWaiting = ({ doing: { kind } }) => kind === "permission" || kind === "question"
@@ -80,7 +107,7 @@ export const searchText = (agent) => {
 
 /** How many do what, those that wait first. @param {readonly PageAgent[]} agents */
 export const countsText = (agents) =>
-  ["waiting", "busy", "idle", "started", "crashed", "gone"]
+  ["waiting", "retry", "busy", "idle", "started", "crashed", "gone"]
     .map((what) => [agents.filter((agent) => (isWaiting(agent) ? "waiting" : agent.doing.kind) === what).length, what])
     .flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`))
     .join(" · ")
