@@ -55,7 +55,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       /Files changed \(2, newest first\): by-shell\.txt ×1 \(by shell\), src\/parser\.ts ×1/,
       /Files read \(1, newest first\): README\.md ×1/,
       /Failed when last run: `exit 7` → exit 7/,
-      /Open todos \(1\): \[pending\] Write the CRLF test/,
+      /Open todos \(1\):\n {2}- \[pending\] Write the CRLF test/,
       /Git: branch main at [0-9a-f]{12}/,
       /Compactions of this session so far: 0/,
     ])

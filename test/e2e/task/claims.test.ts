@@ -157,7 +157,7 @@ describe.each(endsOf(0))("OpenCode $version", (binary) => {
     const write = (before = "") => speak(server, session, `${before}\nWRITE: changed.txt`)
     const isWritten = () => existsSync(join(task.project.directory, "changed.txt"))
     await write(task.message)
-    expect(lastTurn(task)).toMatch(/is claimed by ada \(on .*so this session may not change/)
+    expect(lastTurn(task)).toMatch(/is claimed by "ada \(on .*so this session may not change/)
     await lockLedger(task)
     await write()
     expect(lastTurn(task).split("so this session may not change"), "refused twice").toHaveLength(3)
@@ -200,7 +200,7 @@ else
       const environment = { PATH: path, BATON_LEDGER: "real" }
       await task.ledger.prog("claim", task.taskID, "--as", "ada")
       await runWell(task, `${task.message}\nRUN: prog claims; prog --version`, { environment })
-      expect(lastTurn(task)).toContain("When this message came, the task was claimed by ada (on ")
+      expect(lastTurn(task)).toContain('When this message came, the task was claimed by "ada (on ')
       expect(lastTurn(task)).toMatch(/\[tool\][\s\S]*ada \(on /)
       expect(lastTurn(task)).not.toContain("Baton's embedded ledger")
       expect((await task.ledger.show(task.taskID)).status).toBe("in_progress")

@@ -154,7 +154,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await task.say(`${bare(wrong)}COMPACT-NOW`)
     const [first = ""] = turnsOf(task)
     expect(occurrences(first, "has no such task")).toBe(1)
-    expect(first).toContain(`${task.taskID} (${TASK.title}, open)`)
+    expect(first).toContain(`${task.taskID} ("${TASK.title}", open)`)
     expect(lastTurn(task)).toContain(`The ledger has no task ${wrong}`)
     for (const text of [first, lastTurn(task)]) expect(text).not.toContain(`prog show ${wrong}`)
     const [done, canceled] = [task.taskID, await task.ledger.addTask(TASK)]

@@ -104,7 +104,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(last?.tools).toEqual(expect.arrayContaining(["task_show", "task_log"]))
       expect(last?.tools).not.toContain("bash")
       // The first tool of the session starts the task, beside the tool's own work.
-      expect(last?.conversation).toMatch(new RegExp(`${taskID}: ${TASK.title} \\((?:open|in_progress)\\)`))
+      expect(last?.conversation).toMatch(new RegExp(`${taskID}: "${TASK.title}" \\((?:open|in_progress)\\)`))
       const logged = async () => (await task.ledger.messages(taskID)).find((line) => line === "Checkpoint: read.")
       await eventually("the line in the log", logged, ...LEDGER_WAIT_MS)
     },
