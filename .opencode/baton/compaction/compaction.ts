@@ -12,7 +12,7 @@ import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder } from "./recorder.ts"
 import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
-import { judgeSummary } from "./summary.ts"
+import { judgeSummary, summaryPart } from "./summary.ts"
 import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
@@ -141,7 +141,8 @@ const newestWith = (
   instructions: string,
 ): Summary => {
   const before = recorded?.summaryID === summaryID ? undefined : recorded
-  if (!before || !judgeSummary(summary, before.text, instructions).saysLess) return { summaryID, text: summary }
+  if (!before || !judgeSummary(summary, summaryPart(before.text), instructions).saysLess)
+    return { summaryID, text: summary }
   return { ...before, text: `${before.text}\n\nThe newest summary, which says less:\n${fenced(summary)}` }
 }
 

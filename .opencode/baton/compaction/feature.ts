@@ -122,7 +122,7 @@ export const createCompactionFeature = (
     ): Promise<undefined> => {
       const { sessionID, id: messageID, model } = message
       const text = collectUserText(parts)
-      const { undone } = await tasks.followUndo(sessionID, { isFinal: true })
+      const { undone } = await tasks.followUndo(sessionID, messageID)
       const made = undone.findLast(({ isMade }) => isMade)
       if (undone.length > 0 && !tasks.cached(sessionID)) await shared.sessionStates.update(sessionID, withoutTask)
       if (made && !tasks.cached(sessionID))

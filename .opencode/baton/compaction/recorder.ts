@@ -19,7 +19,7 @@ import {
   withRecorded,
   withResumeNote,
 } from "./session-state.ts"
-import { judgeSummary, type SummaryVerdict } from "./summary.ts"
+import { judgeSummary, type SummaryVerdict, summaryPart } from "./summary.ts"
 import { renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 
 /** `recorded` resolves when the record is on disk, and in the ledger or left to the outbox. */
@@ -163,7 +163,9 @@ export const createRecorder = (deps: RecorderDeps) => {
     const facts = { ...context.facts, compactions: number }
     const { lastHandoff } = sessionState
     const before = lastHandoff?.summaryID === summaryID ? undefined : lastHandoff?.text
-    const verdict = judgeSummary(summary, before, instructions(sessionID))
+    // Work in progress of an earlier session is no summary.
+    const judged = lastHandoff?.summaryID === "" ? "" : summaryPart(before)
+    const verdict = judgeSummary(summary, judged, instructions(sessionID))
     const text = renderNote({
       identity,
       facts,

@@ -1,4 +1,5 @@
 import { splitLines } from "../host/messages.ts"
+import { FACTS_HEADING } from "../task/activity.ts"
 
 /** The worth of a summary beside the handoff before it. */
 export type SummaryVerdict = {
@@ -33,6 +34,12 @@ const hasHeadings = (text: string, wanted: readonly string[]): boolean => {
     lines.filter((line) => HEADING.test(line)).length >= LEAST_HEADINGS ||
     lines.some((line) => wanted.includes(titleOf(line)))
   )
+}
+
+/** The part of a recorded handoff that a summariser wrote. */
+export const summaryPart = (handoff = ""): string => {
+  const end = handoff.indexOf(`\n${FACTS_HEADING}\n`)
+  return end < 0 ? handoff : handoff.slice(0, end).trimEnd()
 }
 
 /** The words by which models begin to decline; they count only in a text without headings. */

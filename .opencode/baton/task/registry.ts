@@ -9,9 +9,12 @@ import {
   type Hidden,
   messageIDsOf,
   type SessionTask,
+  stepsBetween,
   type TaskRecord,
+  type TaskRegistry,
   type TaskStep,
   taskOf,
+  type Undone,
   withMessageID,
   withoutMessages,
   withSaid,
@@ -20,47 +23,10 @@ import {
 import { createTaskSearch, type FoundTask, type TaskSearchDeps } from "./task-search.ts"
 import { type TypedMessage, toUserWords, type UserWords } from "./user-words.ts"
 
-export type { SessionTask } from "./session-task.ts"
+export type { SessionTask, TaskRegistry, Undone } from "./session-task.ts"
 
 /** An order of an agent is kept up to this length. */
 const ORDER_CHARACTERS = 24_000
-
-/** The steps that an undo took away, or a redo brought back. */
-export type Undone = { readonly undone: readonly TaskStep[]; readonly redone: readonly TaskStep[] }
-
-/** Keeps the task of each session, and what the user said on it. No call throws. */
-export type TaskRegistry = {
-  /**
-   * Handles a message of a user or, in a subagent's session, of an agent. Resolves when task and words are stored. A natural
-   * spelling is looked up in the ledger first.
-   */
-  userMessage(message: TypedMessage): Promise<void>
-  /** Gives a session a task that Baton made of its message. Resolves when it is stored. */
-  bindTo(sessionID: string, taskID: string, messageID: string): Promise<void>
-  /** Takes its task off a session until a message names one. @returns the task that it had */
-  unbind(sessionID: string): Promise<SessionTask | undefined>
-  /** Adds what the user said on the task in earlier sessions. */
-  inherit(sessionID: string, taskID: string, words: readonly UserWords[]): Promise<void>
-  /**
-   * Follows the user's undo and redo: asks OpenCode which messages it shows.
-   *
-   * @param options `isFinal`: what is not shown is deleted, and does not come back
-   */
-  followUndo(sessionID: string, options?: { isFinal?: boolean }): Promise<Undone>
-  /** Finds the task in memory, on disk, at the parent or in the history, in this order. */
-  find(sessionID: string): Promise<SessionTask | undefined>
-  /** The task that is stored for a session, with the words that OpenCode still shows; for sessions of others, too. */
-  readStored(sessionID: string): Promise<SessionTask | undefined>
-  /** Other sessions of this project that have the task. */
-  othersOn(taskID: string, sessionID: string): Promise<readonly string[]>
-  /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
-  owner(binding: SessionTask): Promise<SessionTask | undefined>
-  /** Calls the listener with each session's task when it becomes known, changes or ends (`isOff`), and with those known already. */
-  onTask(listener: (binding: SessionTask) => void): void
-  /** The task, if it is in memory. */
-  cached(sessionID: string): SessionTask | undefined
-  forget(sessionID: string): Promise<void>
-}
 
 type TaskRegistryDeps = Omit<TaskSearchDeps, "hasTasks"> & {
   store: Pick<JsonStore<TaskRecord>, "read" | "write" | "remove" | "keys">
@@ -261,19 +227,22 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return isOutdated ? undefined : natural
   }
 
-  const look = async (sessionID: string, isFinal: boolean): Promise<Undone> => {
+  const look = async (sessionID: string, arriving: string | undefined): Promise<Undone> => {
+    const isFinal = arriving !== undefined
     const session = await loaded(sessionID)
     const { record, hidden: before } = session
-    if (!record || !session.mayBeUndone) return NOTHING_UNDONE
-    const ids = messageIDsOf(record)
-    const ask = () => shownMessages(sessionID, ids)
-    // Asked again where a busy machine is late: the message that follows must not go by what is undone.
-    const shown = (await ask()) ?? (isFinal ? await ask() : undefined)
+    // The arriving message is not stored yet.
+    const ids = record ? messageIDsOf(record).filter((id) => id !== arriving) : []
+    if (!record || ids.length === 0) return NOTHING_UNDONE
+    // An event may come after the message that follows the undo. It takes the newest messages away.
+    const asked = session.mayBeUndone ? ids : ids.toSorted().slice(-1)
+    const answer = await shownMessages(sessionID, asked)
+    if (!answer || (!session.mayBeUndone && answer.size > 0)) return NOTHING_UNDONE
+    const shown = session.mayBeUndone ? answer : await shownMessages(sessionID, ids)
     if (!shown) return NOTHING_UNDONE
     const hidden = new Set(ids.filter((id) => !shown.has(id)))
-    const isHidden = (ids: Hidden) => (step: TaskStep) => step.messageID !== undefined && ids.has(step.messageID)
-    const undone = record.steps.filter(isHidden(hidden)).filter((step) => isFinal || !isHidden(before)(step))
-    const redone = record.steps.filter(isHidden(before)).filter((step) => !isHidden(hidden)(step))
+    const undone = stepsBetween(record, isFinal ? new Set() : before, hidden)
+    const redone = stepsBetween(record, hidden, before)
     session.hidden = isFinal ? new Set() : hidden
     session.hasNoTask = false
     session.mayBeUndone = !isFinal && hidden.size > 0
@@ -284,13 +253,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return { undone, redone }
   }
 
-  const followUndo: TaskRegistry["followUndo"] = (sessionID, { isFinal = false } = {}) => {
+  const followUndo: TaskRegistry["followUndo"] = (sessionID, arriving) => {
     const session = entryOf(sessionID)
     // What OpenCode shows is asked for again at the next message, should this call fail.
-    session.mayBeUndone ||= !isFinal
-    if (!session.mayBeUndone) return Promise.resolve(NOTHING_UNDONE)
+    session.mayBeUndone ||= arriving === undefined
     // One after the other: of two answers the later one counts.
-    const looked = Promise.resolve(session.looking).then(() => look(sessionID, isFinal))
+    const looked = Promise.resolve(session.looking).then(() => look(sessionID, arriving))
     const ended = looked.then(
       () => {},
       (error: unknown) => log.error("an undo was not followed", { sessionID, error: describeError(error) }),
@@ -331,7 +299,6 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       const { sessionID, messageID, text } = message
       const session = entryOf(sessionID)
       if (typeof knownParent(sessionID) === "string") session.order ??= cutText(text, ORDER_CHARACTERS)
-      await followUndo(sessionID, { isFinal: true })
       if (session.record?.steps.some((step) => step.messageID === undefined))
         await keep(sessionID, (record) => withMessageID(record, messageID))
       const { parentID, isCertain } = await parentOf(sessionID)

@@ -2,7 +2,14 @@ import type { Log } from "../host/log.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type JsonStore, type StateFolder } from "../host/state.ts"
 import { ROLES } from "./parse.ts"
-import { NO_WORDS, type TaskWords, type UserWords, userWordsSchema, withWords } from "./user-words.ts"
+import {
+  NO_WORDS,
+  type TaskWords,
+  type TypedMessage,
+  type UserWords,
+  userWordsSchema,
+  withWords,
+} from "./user-words.ts"
 
 const stepSchema = (z: Zod) =>
   z.object({
@@ -100,6 +107,10 @@ export const messageIDsOf = ({ sessionID, steps, words }: TaskRecord): string[] 
   return [...new Set([...steps, ...said].flatMap(({ messageID }) => messageID ?? []))]
 }
 
+/** The steps whose message is hidden now and was not before. */
+export const stepsBetween = ({ steps }: TaskRecord, before: Hidden, now: Hidden): TaskStep[] =>
+  steps.filter((step) => stands(step, before) && !stands(step, now))
+
 /** Drops for good what was made of messages that OpenCode has deleted. */
 export const withoutMessages = (record: TaskRecord, gone: Hidden): TaskRecord => ({
   ...record,
@@ -114,3 +125,40 @@ export const withoutMessages = (record: TaskRecord, gone: Hidden): TaskRecord =>
     ]),
   ),
 })
+
+/** The steps that an undo took away, or a redo brought back. */
+export type Undone = { readonly undone: readonly TaskStep[]; readonly redone: readonly TaskStep[] }
+
+/** Keeps the task of each session, and what the user said on it. No call throws. */
+export type TaskRegistry = {
+  /**
+   * Handles a message of a user or, in a subagent's session, of an agent, after `followUndo`. Resolves when task and words are stored. A natural
+   * spelling is looked up in the ledger first.
+   */
+  userMessage(message: TypedMessage): Promise<void>
+  /** Gives a session a task that Baton made of its message. Resolves when it is stored. */
+  bindTo(sessionID: string, taskID: string, messageID: string): Promise<void>
+  /** Takes its task off a session until a message names one. @returns the task that it had */
+  unbind(sessionID: string): Promise<SessionTask | undefined>
+  /** Adds what the user said on the task in earlier sessions. */
+  inherit(sessionID: string, taskID: string, words: readonly UserWords[]): Promise<void>
+  /**
+   * Follows the user's undo and redo: asks OpenCode which messages it shows.
+   *
+   * @param arriving the id of a message that comes now: OpenCode has deleted what was undone, and it does not come back
+   */
+  followUndo(sessionID: string, arriving?: string): Promise<Undone>
+  /** Finds the task in memory, on disk, at the parent or in the history, in this order. */
+  find(sessionID: string): Promise<SessionTask | undefined>
+  /** The task that is stored for a session, with the words that OpenCode still shows; for sessions of others, too. */
+  readStored(sessionID: string): Promise<SessionTask | undefined>
+  /** Other sessions of this project that have the task. */
+  othersOn(taskID: string, sessionID: string): Promise<readonly string[]>
+  /** Finds the session that a child works for, through all its ancestors that have the task from their parent. */
+  owner(binding: SessionTask): Promise<SessionTask | undefined>
+  /** Calls the listener with each session's task when it becomes known, changes or ends (`isOff`), and with those known already. */
+  onTask(listener: (binding: SessionTask) => void): void
+  /** The task, if it is in memory. */
+  cached(sessionID: string): SessionTask | undefined
+  forget(sessionID: string): Promise<void>
+}

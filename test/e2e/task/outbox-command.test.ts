@@ -26,7 +26,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
 
     const moved = await outbox("retarget", task.taskID)
     expect(moved, moved.stdout + moved.stderr).toMatchObject({ exitCode: 0 })
-    expect(moved.stdout).toMatch(/^delivered .* log of .*\ndelivered .* handoff of /)
+    expect(moved.stdout).toMatch(/delivered .* log of .*\ndelivered .* handoff of /)
     expect((await outbox()).stdout).toBe("No records\n")
     expect(await recordsOf(task)).toEqual(["Compaction 1: Two of five files are done."])
     const { description } = await task.ledger.show(task.taskID)

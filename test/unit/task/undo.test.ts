@@ -28,8 +28,11 @@ const setUp = () => {
       now: () => new Date(START),
     })
   const tasks = create()
-  const say = (messageID: string, text: string, registry = tasks, sessionID = "ses_1") =>
-    registry.userMessage({ sessionID, messageID, createdAt: START + Number(messageID.slice(4)) * 1_000, text })
+  /** Sends a message, as the feature does. */
+  const say = async (messageID: string, text: string, registry = tasks, sessionID = "ses_1") => {
+    await registry.followUndo(sessionID, messageID)
+    await registry.userMessage({ sessionID, messageID, createdAt: START + Number(messageID.slice(4)) * 1_000, text })
+  }
   const follow = async (hidden: string[] | undefined) => {
     opencode.hidden = hidden && new Set(hidden)
     const { undone, redone } = await tasks.followUndo("ses_1")
@@ -89,7 +92,7 @@ describe("an undo", () => {
     await say("msg_1", `Task: ${FIRST}`)
     await say("msg_2", `Task: ${SECOND}`)
     expect(await follow(undefined)).toEqual({ undone: [], redone: [] })
-    expect(await tasks.followUndo("ses_1", { isFinal: true })).toEqual({ undone: [], redone: [] })
+    expect(await tasks.followUndo("ses_1", "msg_9")).toEqual({ undone: [], redone: [] })
     expect(now()).toEqual([SECOND])
     expect(await follow(["msg_2"])).toEqual({ undone: [SECOND], redone: [] })
     expect(now()).toEqual([FIRST])
