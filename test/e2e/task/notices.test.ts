@@ -46,7 +46,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       `Baton: learned: “${CORRECTION}”`,
       `Baton: task ${taskID}: ${TASK.title} · open`,
     ])
-    expect(again).toHaveLength(1)
+    expect(again, again.join("\n")).toHaveLength(1)
     expect(again[0]).toMatch(new RegExp(`^Baton: task ${taskID}: .* · in_progress\nGoes on from session ${first} `))
   })
 
