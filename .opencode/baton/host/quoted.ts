@@ -10,8 +10,7 @@ export const untrusted = (text: string): Untrusted => ({ untrusted: text })
 
 /** Characters that begin a line, reorder one or steer a terminal. JSON.stringify escapes only the first 32 of them. */
 const UNSAFE = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a line
-const BREAKS = /[\u0000-\u001f\s\u2028\u2029]+/g
+const BREAKS = /[\p{Cc}\s]+/gu
 const PLAIN = /^[\p{L}\p{M}\p{N}._/@+~#=-]+$/u
 
 const DEFAULT_CHARACTERS = 300

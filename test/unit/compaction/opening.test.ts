@@ -303,7 +303,7 @@ describe("the first request of a session", () => {
     const others = { ses_2: other }
     const opened = setUp([found], others)
     const text = await opened.ask()
-    expect(opened.notices[0]?.message).toBe('Teach CRLF · open\nGoes on from session ses_2 (2026-01-02 03:04 UTC)')
+    expect(opened.notices[0]?.message).toBe("Teach CRLF · open\nGoes on from session ses_2 (2026-01-02 03:04 UTC)")
     expect(opened.inherited, "kept for the compactions to come").toEqual(["Never touch the lexer."])
     const { lastHandoff } = await opened.sessionStates.load(BINDING.sessionID)
     expect(lastHandoff).toEqual({ summaryID: "msg_1", text: "## Next\n- Go on." })
