@@ -164,7 +164,9 @@ test(promised("words.A1", "no heading claims words of the user's but that of ren
   )
   const isOwn = ({ heading, isRendered }: (typeof headings)[number]) => isRendered && OWN_WORDS.test(heading)
   expect(headings.filter((each) => !isOwn(each)).map(({ path, heading }) => `${path}: ${heading}`)).toEqual([])
-  expect(headings.length, "its own are seen").toBeGreaterThan(2)
+  const shown = claims.filter(({ path, text }) => text.includes("WORDS_HEADING") && !path.endsWith("/user-words.ts"))
+  expect(shown.length).toBeGreaterThan(2)
+  for (const { path, text } of shown) expect(text, path).toContain("renderUserWords(")
 })
 
 test(promised("words.A1", "every form of such a heading and cast is seen"), () => {

@@ -58,7 +58,10 @@ export const joinWords = (
     .sort()[0]
   const own = read.filter(({ at, text }) => (since === undefined || at < since) && !isCommand(text))
   return kept.reduce(
-    (all, { words, leftOut }) => ({ ...withWords(all, words), leftOut: all.leftOut + leftOut }),
+    (all, { words, leftOut }) => {
+      const joined = withWords(all, words)
+      return { ...joined, leftOut: joined.leftOut + leftOut }
+    },
     withWords(NO_WORDS, own),
   )
 }

@@ -26,7 +26,7 @@ const OWN_SERVER = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]|0\.0\.0\.0):\d{1
 
 type Where = { readonly pid: unknown; readonly place: unknown; readonly session: string | undefined }
 
-/** Where the process listens, on this machine alone. */
+/** The address at which the process listens, on this machine alone. */
 const serverOf = ({ place }: Where): { readonly url: string; readonly directory: string } | undefined => {
   const [url, directory] = [text(field(place, "server_url")), text(field(place, "directory"))]
   if (url === undefined || !OWN_SERVER.test(url) || directory === undefined) return undefined
