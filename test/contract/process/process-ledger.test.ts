@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createProcessRunner, type RunProcess } from "../../../.opencode/baton/host/process.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger } from "../../../.opencode/baton/ledger/client.ts"
 import { promised } from "../../requirements.ts"
@@ -57,8 +58,11 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     const description = "-spec\n\n`$(id)` \"'\n"
     expect(await ledger.replaceDescription(id, description, { deadlineMs: DEADLINE_MS })).toEqual({ kind: "written" })
     const read = await ledger.readTask(id, { deadlineMs: DEADLINE_MS })
-    expect(read).toMatchObject({ kind: "found", task: { id, title: "Title", project: "demo", description } })
-    expect(read.kind === "found" && read.task.logs.map(({ message }) => message)).toEqual(messages)
+    expect(read).toMatchObject({
+      kind: "found",
+      task: { id, title: untrusted("Title"), description: untrusted(description) },
+    })
+    expect(read.kind === "found" && read.task.logs.map(({ message }) => message.untrusted)).toEqual(messages)
     expect(complaints.join("")).toBe("")
   })
 

@@ -14,7 +14,9 @@ export type AuditFilter = {
 
 /** A pass in the audit: its newest line, and its events, oldest first. */
 export type AuditedPass = AuditEntry & {
-  readonly history: readonly Pick<AuditEntry, "at" | "event" | "state" | "decided_by" | "error">[]
+  readonly history: readonly (Pick<AuditEntry, "at" | "event" | "state" | "error"> & {
+    readonly decidedBy: AuditEntry["decided_by"]
+  })[]
 }
 
 type AuditRead = {
@@ -71,7 +73,7 @@ export const queryAudit = async (projectRoot: string, filter: AuditFilter = {}):
     const known = found.get(entry.pass_over_id)
     if (known) known.newest = entry
     const pass = known ?? { newest: entry, history: [] }
-    pass.history.push({ at, event, state, decided_by, error })
+    pass.history.push({ at, event, state, decidedBy: decided_by, error })
     if (!known) found.set(entry.pass_over_id, pass)
   }
 
