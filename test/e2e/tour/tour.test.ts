@@ -29,7 +29,7 @@ const NOTHING_TO_MEND = /\n0 broken, 0 warnings, \d+ ok\n$/
 
 /** Folders of OpenCode, Bun and OpenTUI, the ledger, the account's key for Baton's state, and the sockets of the test's terminals. */
 const EXPECTED_AT_HOME =
-  /^(?:\.config|\.local|\.local\/bin(?:\/opencode)?|\.local\/share|\.local\/state|\.cache|(?:\.config|\.local\/share|\.local\/state|\.cache)\/(?:opencode|opentui|bun)(?:\/.*)?|\.local\/state\/baton(?:\/state\.key)?|\.prog(?:\/prog\.db(?:-wal|-shm)?)?|tmux-\d+\.sock)$/
+  /^(?:\.config|\.local|\.local\/bin(?:\/opencode)?|\.local\/share|\.local\/state|\.cache|(?:\.config|\.local\/share|\.local\/state|\.cache)\/(?:opencode|opentui|bun)(?:\/.*)?|\.local\/state\/baton(?:\/(?:state\.key|projects(?:\/[0-9a-f]+\.json)?))?|\.prog(?:\/prog\.db(?:-wal|-shm)?)?|tmux-\d+\.sock)$/
 /** OpenCode's folder, and the libraries that it unpacks at each start. */
 const EXPECTED_IN_TMPDIR = /^(?:opencode|\.[0-9a-f-]+\.so)$/
 
@@ -124,12 +124,19 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
     expect(seen.sights.tested).toContain(`That is ${seen.taskID}.`)
   })
 
-  test(promised("tour.A6", "the session that the work is handed over to knows task, role, brief and files"), () => {
-    const [first] = turns("Continuing work from session", '00001| import { readWord } from "./lexer.js"')
-    for (const part of ["# Worker", `Task: ${seen.taskID}`, BRIEF]) expect(first).toContain(part)
-    expect(seen.sights.begun).toContain(`That is ${seen.taskID}.`)
-    expect(seen.commands.handoffs.output).toContain(`${seen.handedTo}  ${seen.taskID}  ${SAID.goal}\n`)
-  })
+  test(
+    promised(
+      "tour.A6",
+      "the session that the work is handed over to knows task, brief and files, and no role that was not stated",
+    ),
+    () => {
+      const [first] = turns("Continuing work from session", '00001| import { readWord } from "./lexer.js"')
+      for (const part of [`Task: ${seen.taskID}`, BRIEF]) expect(first).toContain(part)
+      expect(first, "the session before had no role").not.toContain("# Worker")
+      expect(seen.sights.begun).toContain(`That is ${seen.taskID}.`)
+      expect(seen.commands.handoffs.output).toContain(`${seen.handedTo}  ${seen.taskID}  ${SAID.goal}\n`)
+    },
+  )
 
   if (binary === NEWEST)
     test.skipIf(!hasTmux)(promised("tour.A6", "in the TUI the draft stands in the new session's prompt"), () => {
