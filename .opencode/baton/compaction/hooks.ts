@@ -78,6 +78,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       }
       case "session.deleted":
         reverts.delete(event.properties.info.id)
+        commands.delete(event.properties.info.id)
         return !taskless.delete(event.properties.info.id)
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part

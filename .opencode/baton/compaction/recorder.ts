@@ -39,6 +39,8 @@ type RecorderDeps = {
 
 /** A delivery that takes longer is left to the outbox. */
 const DELIVERY_WAIT_MS = 1_000
+/** The same while the disk refuses records: what the process does not deliver is lost with it. */
+const UNSAVED_WAIT_MS = 10_000
 const NOTHING_TO_RECORD = Promise.resolve()
 
 const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
@@ -137,7 +139,7 @@ export const createRecorder = (deps: RecorderDeps) => {
       message: `${taskID} · ${noticeText(compaction.summary, verdict)}`,
     })
     log.info("compaction recorded", { sessionID, taskID, number, remark: verdict.remark })
-    await outbox.flush(DELIVERY_WAIT_MS)
+    await outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)
   }
 
   const recordOnce = async (

@@ -51,7 +51,7 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
     drain: async () => {
       if (mayHold()) await (await load()).drain()
     },
-    flush: async (deadlineMs) => (await load.current)?.flush(deadlineMs),
+    flush: async (deadlineMs, unsavedMs) => (await load.current)?.flush(deadlineMs, unsavedMs),
     status: async () => (await load()).status(),
     stop: () => void load.current?.then((outbox) => outbox?.stop()),
   }

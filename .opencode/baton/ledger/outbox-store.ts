@@ -59,8 +59,12 @@ export type Outbox = {
   pending(subject: string): Promise<OutboxEntry[] | undefined>
   /** Delivers the waiting entries in the background. Never rejects; may be called at any time. */
   drain(): Promise<void>
-  /** Delivers until nothing waits, nothing more can be done now, or the deadline (ms) passes. */
-  flush(deadlineMs: number): Promise<void>
+  /**
+   * Delivers until nothing waits, nothing more can be done now, or the deadline (ms) passes.
+   *
+   * @param unsavedMs the deadline while records are in memory alone, since the disk refuses them
+   */
+  flush(deadlineMs: number, unsavedMs?: number): Promise<void>
   status(): Promise<OutboxStatus>
   /** Stops the retry timer. Waiting entries stay on disk. */
   stop(): void

@@ -337,7 +337,9 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     drain: async () => {
       await drainOnce()
     },
-    flush: async (deadlineMs) => {
+    flush: async (waitMs, unsavedMs = waitMs) => {
+      await withDeadline(saving, waitMs)
+      const deadlineMs = store.unsaved().length > 0 ? unsavedMs : waitMs
       const endsAt = performance.now() + deadlineMs
       const work = async (): Promise<void> => {
         await saving

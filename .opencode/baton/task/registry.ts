@@ -63,10 +63,11 @@ const NOTHING_UNDONE: Undone = { undone: [], redone: [] }
 
 export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const { store, shownMessages, parents, lookUp, log, now } = deps
-  const { knownParent, parentOf, isKnown, findInHistory, firstText } = createTaskSearch({
+  const search = createTaskSearch({
     ...deps,
     hasTasks: async () => (await store.keys()).length > 0,
   })
+  const { knownParent, parentOf, isKnown, findInHistory, firstText } = search
   const remembered = createLruMap<Entry>()
 
   const entryOf = (sessionID: string): Entry => {
@@ -163,7 +164,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return { isCertain }
   }
 
-  const search = async (sessionID: string): Promise<Found> => {
+  const searchTask = async (sessionID: string): Promise<Found> => {
     const session = await loaded(sessionID)
     const stored = session.binding
     if (stored && stored.origin !== "parent") return { kind: "stored" }
@@ -179,7 +180,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   const searchOnce = async (sessionID: string): Promise<SessionTask | undefined> => {
     const session = await loaded(sessionID)
     const before = session.record
-    const found = await search(sessionID)
+    const found = await searchTask(sessionID)
     // A session that was deleted meanwhile stays forgotten.
     if (session.record !== before || remembered.get(sessionID) !== session) return session.binding
     if (found.kind === "task" && found.origin === "parent") {
@@ -365,6 +366,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     forget: async (sessionID) => {
       const storing = remembered.get(sessionID)?.storing
       remembered.delete(sessionID)
+      search.forget(sessionID)
       await storing
       await store.remove(sessionID)
     },

@@ -128,5 +128,12 @@ export const createTaskSearch = (deps: TaskSearchDeps) => {
     return (page.kind === "ok" && oldestUserText(page.value.messages)) || ""
   }
 
-  return { knownParent, parentOf, isKnown, findInHistory, firstText }
+  return {
+    knownParent,
+    parentOf,
+    isKnown,
+    findInHistory,
+    firstText,
+    forget: (sessionID: string) => asked.delete(sessionID),
+  }
 }

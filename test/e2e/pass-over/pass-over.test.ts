@@ -136,7 +136,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       for (const part of ["export const a = 1", ...(HAS_RIPGREP ? ["src/a.ts\n", "Line 1: export const b = 1"] : [])])
         expect(seen).toContain(part)
       // Both are answers of task_show; on a busy machine the ledger may be late.
-      expect(seen).toMatch(new RegExp(`${task.taskID}: ${TASK.title} \\(|The ledger does not answer`))
+      expect(seen).toMatch(new RegExp(`${task.taskID}: "${TASK.title}" \\(|The ledger does not answer`))
       expect(seen).not.toContain("TOKEN=hidden")
     }
   })
