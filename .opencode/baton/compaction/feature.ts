@@ -51,6 +51,7 @@ export const createCompactionFeature = (
     ...shared,
     modelContext: createModelContext(client),
     recover: progress.recover,
+    recordOthers: progress.recordOthers,
     isAtWork: progress.isAtWork,
   })
   const { userArrived, addNote, ...turns } = createTurns({

@@ -28,6 +28,8 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> 
   modelContext: (model: ModelName) => Promise<number | undefined>
   /** Records the work of sessions whose process ended before it was recorded. */
   recover: () => Promise<void>
+  /** Records what other sessions of this process left on the task. */
+  recordOthers: (session: SessionTask) => Promise<void>
   isAtWork: (sessionID: string) => Promise<boolean>
   notices: Notices
 }
@@ -53,7 +55,8 @@ export type Openings = ReturnType<typeof createOpenings>
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps) => {
-  const { ledger, sessionStates, outbox, tasks, modelContext, recover, isAtWork, notices, run, root, log } = deps
+  const { ledger, sessionStates, outbox, tasks, modelContext, recover, recordOthers, isAtWork } = deps
+  const { notices, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
 
@@ -124,6 +127,7 @@ export const createOpenings = (deps: OpeningDeps) => {
 
   const read = async (binding: SessionTask): Promise<Material> => {
     await recover()
+    await recordOthers(binding)
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = (await outbox.pending(binding.taskID)) ?? []
     const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))

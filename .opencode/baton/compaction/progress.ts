@@ -90,7 +90,7 @@ export const createProgress = (deps: ProgressDeps) => {
   const store = createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
   const open = new Map<string, OpenWork>()
   /** Sessions with changes that are not recorded, and the timer of their next record. */
-  const unrecorded = new Map<string, { binding: SessionTask; timer: NodeJS.Timeout }>()
+  const unrecorded = new Map<string, { binding: SessionTask; isWork: boolean; timer: NodeJS.Timeout }>()
   const recording = new Map<string, Promise<void>>()
   /** Facts as last recorded, by session. */
   const recorded = createLruMap<{ text: string; at: number }>()
@@ -224,8 +224,8 @@ export const createProgress = (deps: ProgressDeps) => {
   })
 
   return {
-    /** A tool was used or a file changed in a session with a task. */
-    changed: (binding: SessionTask): void => {
+    /** A tool was used or a file changed in a session with a task, or (no work) its user said something. */
+    changed: (binding: SessionTask, { isWork = true } = {}): void => {
       const { sessionID, taskID } = binding
       // A subagent's work is its parent's.
       if (binding.origin === "parent") return
@@ -241,10 +241,11 @@ export const createProgress = (deps: ProgressDeps) => {
           since: now().toISOString(),
           isIdle: false,
         })
-      if (unrecorded.has(sessionID)) return
+      const known = unrecorded.get(sessionID)
+      if (known) return void unrecorded.set(sessionID, { ...known, isWork: known.isWork || isWork })
       const timer = setTimeout(() => void recordNow(sessionID), RECORD_EVERY_MS)
       timer.unref()
-      unrecorded.set(sessionID, { binding, timer })
+      unrecorded.set(sessionID, { binding, isWork, timer })
     },
     /** The user undid what this session was told on the task. */
     undone: (binding: Pick<SessionTask, "sessionID" | "taskID">): Promise<void> =>
@@ -259,8 +260,17 @@ export const createProgress = (deps: ProgressDeps) => {
       const work = open.get(sessionID)
       if (work?.isIdle === false) write({ ...work, isIdle: true })
       const last = recorded.get(sessionID)
-      if (!last || performance.now() - last.at >= RECORD_EVERY_MS) void recordNow(sessionID)
+      // Words alone wait for the timer, the end of the process, or the next session on the task.
+      const isDue = !last || performance.now() - last.at >= RECORD_EVERY_MS
+      if (isDue && unrecorded.get(sessionID)?.isWork !== false) void recordNow(sessionID)
       closeIfRecorded(sessionID)
+    },
+    /** Records what other sessions of this process left on the task, for a session that begins to work on it. */
+    recordOthers: async ({ sessionID, taskID }: Pick<SessionTask, "sessionID" | "taskID">): Promise<void> => {
+      const others = [...unrecorded.values()].filter(
+        ({ binding }) => binding.taskID === taskID && binding.sessionID !== sessionID,
+      )
+      await Promise.all(others.map(({ binding }) => recordNow(binding.sessionID)))
     },
     /** Records what sessions left whose process ended in the middle of a turn. */
     recover: (): Promise<void> => {

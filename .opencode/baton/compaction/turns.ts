@@ -213,7 +213,7 @@ export const createTurns = (deps: TurnsDeps) => {
     userArrived: (sessionID: string, model: ModelName): void => {
       const known = tasks.cached(sessionID)
       // The words of a session that is killed right now must not be lost.
-      if (known) progress.changed(known)
+      if (known) progress.changed(known, { isWork: false })
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
       inBackground(sessionID, openingBegun)
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.

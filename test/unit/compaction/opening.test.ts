@@ -146,6 +146,7 @@ const setUp = (
   const sessionStates = createSessionStates(createMemoryStore())
   const openings = createOpenings({
     recover: async () => {},
+    recordOthers: async () => {},
     ledger: {
       readTask: async (id) => {
         asked.push(id)
