@@ -290,7 +290,7 @@ export const createCompaction = (deps: CompactionDeps) => {
         }
         const compaction = latestCompaction(newest.value.messages)
         const hasShell = (await sessionStates.load(sessionID)).opening?.hasShell ?? true
-        if (compaction) await (await recorder.record(binding, compaction, hasShell)).recorded
+        if (compaction) await (await recorder.record(binding, compaction, hasShell)).written
         else log.warn("compaction reported, but no summary found", { sessionID })
       }
     },

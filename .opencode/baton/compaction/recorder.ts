@@ -1,4 +1,4 @@
-import type { Log } from "../host/log.ts"
+import { describeError, type Log } from "../host/log.ts"
 import { type CompletedCompaction, summaryLine } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
@@ -22,8 +22,8 @@ import {
 import { judgeSummary, type SummaryVerdict, summaryPart } from "./summary.ts"
 import { renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
 
-/** `recorded` resolves when the record is on disk, and in the ledger or left to the outbox. */
-type Recorded = { note: string; recorded: Promise<void> }
+/** `written` resolves when the outbox has the record; `recorded` when the ledger has it, too, or it is left to the outbox. */
+type Recorded = { note: string; written: Promise<void>; recorded: Promise<void> }
 
 type RecorderDeps = {
   sessionStates: SessionStates
@@ -41,7 +41,7 @@ type RecorderDeps = {
 const DELIVERY_WAIT_MS = 1_000
 /** The same while the disk refuses records: what the process does not deliver is lost with it. */
 const UNSAVED_WAIT_MS = 10_000
-const NOTHING_TO_RECORD = Promise.resolve()
+const NOTHING_TO_RECORD = { written: Promise.resolve(), recorded: Promise.resolve() }
 
 const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
 
@@ -139,7 +139,6 @@ export const createRecorder = (deps: RecorderDeps) => {
       message: `${taskID} · ${noticeText(compaction.summary, verdict)}`,
     })
     log.info("compaction recorded", { sessionID, taskID, number, remark: verdict.remark })
-    await outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)
   }
 
   const recordOnce = async (
@@ -153,7 +152,7 @@ export const createRecorder = (deps: RecorderDeps) => {
     const { note: known } = stored
     const isNoted =
       known?.requestID === requestID && known.taskID === taskID && known.role === role && known.hasShell === hasShell
-    if (isNoted && stored.recorded.includes(summaryID)) return { note: known.text, recorded: NOTHING_TO_RECORD }
+    if (isNoted && stored.recorded.includes(summaryID)) return { note: known.text, ...NOTHING_TO_RECORD }
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = await outbox.pending(taskID)
     const context = await loadContext(binding, stored)
@@ -183,11 +182,11 @@ export const createRecorder = (deps: RecorderDeps) => {
     if (isRecorded) {
       const again = { summaryID, summary, saysLess: verdict.saysLess }
       await sessionStates.update(sessionID, (current) => withResumeNote(withKnown(current, again), again, note))
-      return { note: text, recorded: NOTHING_TO_RECORD }
+      return { note: text, ...NOTHING_TO_RECORD }
     }
     const written = { binding, compaction, note }
-    const recorded = write(written, { ...context, identity, facts }, sessionState, verdict, waiting !== undefined)
-    return { note: text, recorded }
+    const saved = write(written, { ...context, identity, facts }, sessionState, verdict, waiting !== undefined)
+    return { note: text, written: saved, recorded: saved.then(() => outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)) }
   }
 
   return {
@@ -198,10 +197,11 @@ export const createRecorder = (deps: RecorderDeps) => {
       if (known) return known
       const forget = (): void => void running.delete(key)
       // Forgotten before it resolves: the next request may be of an agent without a shell, whose note is another.
-      const started = recordOnce(binding, compaction, hasShell).then(({ note, recorded }) => ({
-        note,
-        recorded: recorded.finally(forget),
-      }))
+      const started = recordOnce(binding, compaction, hasShell).then((noted) => {
+        const recorded = noted.recorded.finally(forget)
+        recorded.catch((error: unknown) => log.error("a compaction is not recorded", { error: describeError(error) }))
+        return { ...noted, recorded }
+      })
       started.catch(forget)
       running.set(key, started)
       return started

@@ -139,7 +139,8 @@ export const createTurns = (deps: TurnsDeps) => {
       const written = queue.add(binding.sessionID, async () => {
         const noted = await (await compaction()).record(binding, completed, hasShell)
         resolve(noted)
-        await noted.recorded
+        // What is delivered meanwhile holds up no later note.
+        await noted.written
       })
       written.catch(reject)
       inBackground(binding.sessionID, written)
