@@ -5,6 +5,7 @@ import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
+import { sharesText } from "../host/messages.ts"
 import { stateRoot } from "../host/project.ts"
 
 export const LEARNED_TOOL = "learned"
@@ -40,11 +41,6 @@ const MESSAGES_DEADLINE_MS = 2_600
 
 const textsOf = (parts: readonly Part[]): string[] =>
   parts.flatMap((part) => (part.type === "text" && part.text.trim() !== "" ? [part.text] : []))
-
-const sharesText = (some: readonly Part[], others: readonly Part[]): boolean => {
-  const texts = textsOf(some)
-  return textsOf(others).some((text) => texts.includes(text))
-}
 
 /** Session learning's hooks; they load the feature when there is something to learn or recall. */
 export const createLearningHooks = (core: Core): Hooks => {

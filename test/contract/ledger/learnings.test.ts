@@ -36,7 +36,7 @@ const end = (as: RetireEntry["as"]): RetireEntry => ({ kind: "retire", ...NAME, 
 
 const withdraw = (messageID: string, key = NAME.key): WithdrawEntry => ({ kind: "withdraw", ...NAME, key, messageID })
 
-/** What sessions of the folder are told of these learnings. */
+/** The learnings of these that the folder's sessions are told. */
 const told = (learnings: readonly LedgerLearning[]) =>
   learnings.flatMap((learning) => {
     const known = fromLedger(learning, { name: NAME.project, onlyFolder: NAME.folder }, sign)

@@ -48,7 +48,7 @@ const saidIn = async (task: SharedTask, sessionID: string): Promise<string> => {
   return messages.findLast(({ info }) => info.role === "user")?.info.id ?? ""
 }
 
-/** What a new session's first request holds of what was learned. */
+/** The learnings in a new session's first request. */
 const toldTo = async (task: SharedTask, message: string): Promise<string> => {
   await task.say(message)
   const [, told = ""] = lastTurn(task).split(BLOCK)

@@ -113,7 +113,7 @@ const open = (folder = temporaryFolder(), messages: StoredMessage[] = [], agents
     await capture.addContext(SESSION)
     await capture.enqueue(SESSION)
   }
-  /** What is done when the user undid or redid something. */
+  /** Follows an undo or a redo of the user's. */
   const follow = async () => {
     expect(await capture.followUndo(SESSION)).toBe(true)
     await store()

@@ -58,7 +58,7 @@ describe("a line of the audit", () => {
       status: "completed",
       is_late: true,
       applied: true,
-      // It would have been asked for, and nobody approved it yet.
+      // The user is asked first, and has not answered yet.
       decided_by: null,
       error: null,
     })
