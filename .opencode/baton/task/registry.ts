@@ -326,7 +326,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       return binding
     },
     inherit: async (sessionID, taskID, words) => {
-      if (entryOf(sessionID).binding?.taskID !== taskID) return
+      if (remembered.get(sessionID)?.binding?.taskID !== taskID) return
       await say(
         sessionID,
         taskID,
@@ -336,7 +336,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     followUndo,
     find,
     readStored: async (sessionID) => {
-      const record = entryOf(sessionID).record ?? (await store.read(sessionID))
+      const record = remembered.get(sessionID)?.record ?? (await store.read(sessionID))
       const ids = record ? messageIDsOf(record) : []
       const shown = ids.length === 0 ? undefined : await shownMessages(sessionID, ids)
       const task = taskOf(record, shown && new Set(ids.filter((id) => !shown.has(id))))

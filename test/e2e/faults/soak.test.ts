@@ -122,12 +122,12 @@ const CALLS = "host/async.ts"
 /** Collections that survived the first round and know more deleted sessions, or have more entries, after the second. */
 const findGrowth = (before: Held, { collections }: Held, gone: readonly string[]): string[] => {
   const sizes = new Map(before.collections.map(({ number, size }) => [number, size]))
-  return collections.flatMap(({ number, file, size, sessions }) => {
+  return collections.flatMap(({ number, file, size, sessions, sample }) => {
     const first = sizes.get(number)
     if (first === undefined || CACHES.has(file)) return []
     const known = sessions.filter((id) => gone.includes(id))
     const isLeft = known.length > (SHOWN[file] ?? 0) || size > first
-    return isLeft ? [`${file}: ${first} → ${size} entries, ${known.join(" ")}`] : []
+    return isLeft ? [`${file}: ${first} → ${size} entries, ${known.join(" ")}: ${sample}`] : []
   })
 }
 

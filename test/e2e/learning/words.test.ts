@@ -19,7 +19,10 @@ const BLOCK = "<baton-learned>"
 
 const script: Script = (request) => {
   const words = newestWords(request)
-  const command = words.includes("[tool]") ? undefined : /RUN: (prog [\s\S]+? -- "[^"\n]*")/.exec(words)?.[1]
+  // Only where the message begins with it: later requests tell it again, among the user's words on the task.
+  const command = words.includes("[tool]")
+    ? undefined
+    : /^\[user\] Task: \S+\nRUN: (prog [\s\S]+? -- "[^"\n]*")/.exec(words)?.[1]
   return command ? bash(command) : { text: "Done." }
 }
 

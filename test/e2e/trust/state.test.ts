@@ -92,6 +92,9 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(readFileSync(join(task.project.directory, ".opencode", aside, RECORD), "utf8")).toContain(APPROVED)
       expect(existsSync(stateOf(task.project, "outbox"))).toBe(false)
       await task.restart()
+      // While records are delivered there is a lock, which has the name of a file that git has.
+      const outbox = stateOf(task.project, "outbox")
+      await eventually("the delivery", () => (existsSync(outbox) && readdirSync(outbox).length === 0) || undefined)
       await task.say(task.message)
       expect(asideIn(task.project), "what git still has in its index is no reason to begin again").toEqual([aside])
       expect(turnsOf(task).join("\n")).not.toContain("evil.example")
