@@ -184,6 +184,8 @@ export const REQUIREMENTS = {
     "auto_apply writes many files in time that grows with their number, and holds what runs by itself by its kind, each with its reason.",
   "passes.A7":
     "A model starts a session of another agent only with rights that its own agent has; else the draft is stored, with the reason, and the user may start it.",
+  "passes.A8":
+    "A project's own plugin passes work over with one typed import, bound by the policy and the agent whose tool call it answers.",
   "pass-over.A1":
     "pass_over gives work with its context to a subagent in a child session and answers with a WorkOutput.",
   "pass-over.A2":

@@ -1,15 +1,14 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { linesOf, reachedFrom, sourceFiles } from "../support/files/source-files.ts"
+import { reachedFrom, sourceFiles } from "../support/files/source-files.ts"
 
 describe("what OpenCode waits for until it is loaded", () => {
-  test(promised("speed.G1", "the six plugin files load at most 20 files and 1,770 lines"), () => {
+  test(promised("speed.G1", "the six plugin files load at most 20 files"), () => {
     const plugins = sourceFiles(".opencode/plugins")
     expect(plugins).toHaveLength(6)
     const loaded = reachedFrom(plugins)
     expect(loaded).toContain(".opencode/baton/host/guard.ts")
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(20)
-    expect(linesOf(loaded)).toBeLessThanOrEqual(1_770)
   })
 
   test(promised("speed.G1", "a task's first message loads 37 files at most, none of them for what comes later"), () => {
@@ -27,14 +26,13 @@ describe("what OpenCode waits for until it is loaded", () => {
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(16)
   })
 
-  test(promised("speed.G1", "the config hooks load 13 files and 1,900 lines more at most, a first message 4"), () => {
+  test(promised("speed.G1", "the config hooks load 13 files more at most, a first message 4"), () => {
     const plugins = sourceFiles(".opencode/plugins")
     const tools = ["compaction/task-tools", "handoff/tools", "learning/tools", "pass-over/tools"]
     const files = [...tools, "host/settings", "write-guard/guard"].map((path) => `.opencode/baton/${path}.ts`)
     const before = reachedFrom(plugins)
     const withConfig = reachedFrom([...plugins, ...files])
     expect(withConfig.length - before.length, withConfig.join("\n")).toBeLessThanOrEqual(13)
-    expect(linesOf(withConfig) - linesOf(before)).toBeLessThanOrEqual(1_900)
     for (const later of ["task/parse", "task/activity", "host/state-mark"])
       expect(withConfig).not.toContain(`.opencode/baton/${later}.ts`)
     const withRules = reachedFrom([...plugins, ...files, ".opencode/baton/learning/detect.ts"])

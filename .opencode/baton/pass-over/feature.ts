@@ -19,7 +19,7 @@ import { createChildWork } from "./child/work.ts"
 import type { PassOverArguments } from "./contract.ts"
 import { createSessionHooks } from "./events.ts"
 import { policyPath } from "./hooks.ts"
-import { createPassRunner } from "./pass.ts"
+import { createPassRunner, type PassAnswer } from "./pass.ts"
 import { readPolicyInUse } from "./policy/policy.ts"
 import { type PassCall, preparePass } from "./prepare.ts"
 import { type Approval, approveResult, createEditPermission, createPermissionWatch } from "./result/approval.ts"
@@ -32,6 +32,9 @@ import { createPassID, needsAnnouncement, type PassRecord } from "./store/record
 import { openStoredPasses, recoverPasses } from "./store/recover.ts"
 
 const CALL_DEADLINE_MS = 10_000
+
+/** The tool call that makes a pass, as far as it matters. */
+export type PassContext = Pick<ToolContext, "sessionID" | "messageID" | "agent" | "directory" | "abort" | "ask">
 
 export type PassOverFeature = ReturnType<typeof createPassOverFeature>
 
@@ -184,7 +187,7 @@ export const createPassOverFeature = (
   })
 
   return {
-    pass: async (args: PassOverArguments, context: ToolContext): Promise<string> => {
+    pass: async (args: PassOverArguments, context: PassContext): Promise<PassAnswer> => {
       const { sessionID, messageID, agent } = context
       // A pass made within a pass gets its files from the outer pass's sandbox.
       const above = activePasses.covering(sessionID)

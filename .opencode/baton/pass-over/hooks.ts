@@ -17,6 +17,11 @@ const TRANSFORM_DEADLINE_MS = 1_000
 
 const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
 
+/** By OpenCode's folder, for other plugins: api.ts. */
+const serving = new Map<string, () => Promise<PassOverFeature>>()
+
+export const findServing = (directory: string): (() => Promise<PassOverFeature>) | undefined => serving.get(directory)
+
 /** The hooks of pass-over. It is on where its policy file is; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {
   const { projectRoot } = core
@@ -30,6 +35,8 @@ export const createPassOverHooks = (core: Core): Hooks => {
     feature = createPassOverFeature(core, services, log)
     return feature
   })
+  const { directory } = core.input
+  serving.set(directory, load)
 
   let tools: Record<string, ToolDefinition> = {}
   let offerPassAlone: typeof import("./tools.ts").offerPassAlone | undefined
@@ -71,6 +78,10 @@ export const createPassOverHooks = (core: Core): Hooks => {
         sessionID === undefined ? undefined : feature?.placeSystemPrompt(sessionID, output),
     ),
     event: served.observer((event) => feature?.receive(event)),
-    dispose: served.dispose(async () => (await load.current)?.stop()),
+    dispose: served.dispose(async () => {
+      // OpenCode may have loaded the folder's plugins again.
+      if (serving.get(directory) === load) serving.delete(directory)
+      await (await load.current)?.stop()
+    }),
   }
 }

@@ -2,7 +2,7 @@ import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
 import { describeError, errorCode, type Log } from "../host/log.ts"
 import type { ActivePass, ActivePasses } from "./child/active-passes.ts"
-import type { PassOverRequest } from "./contract.ts"
+import type { PassOverRequest, WorkOutput } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation, Prepared } from "./prepare.ts"
 import type { Approval } from "./result/approval.ts"
@@ -54,6 +54,11 @@ const waitFor = async ({ finished }: ActivePass, timeoutMs: number | undefined, 
   return first.kind === "done" ? first.value : { kind: "timeout" as const }
 }
 
+/** `text` is for the originator. Without an output the pass gave none, and `error`, where it has a code, says why. */
+export type PassAnswer = { readonly text: string; readonly output?: WorkOutput; readonly error?: PassOverError }
+
+const refused = (error: PassOverError): PassAnswer => ({ text: renderError(error), error })
+
 const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
   [
     `${id}: ${prepared.subagent.name} ${why}`,
@@ -63,14 +68,17 @@ const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: strin
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
-const renderLost = ({ id, childSessionID, returnError }: ActivePass): string =>
-  `${renderError(returnError ?? lostError(id))}\nChild session: ${childSessionID ?? "none was created"}`
+const answerLost = ({ id, childSessionID, returnError }: ActivePass): PassAnswer => {
+  const error = returnError ?? lostError(id)
+  return { text: `${renderError(error)}\nChild session: ${childSessionID ?? "none was created"}`, error }
+}
 
 type CallContext = Pick<ToolContext, "abort" | "ask">
 
 /** OpenCode ends: no session can take the result. */
-const renderUntold = ({ id }: ActivePass): string =>
-  `OpenCode ends before ${id} could be answered. pass_over_status shows what was done, and a later turn is told.`
+const answerUntold = ({ id }: ActivePass): PassAnswer => ({
+  text: `OpenCode ends before ${id} could be answered. pass_over_status shows what was done, and a later turn is told.`,
+})
 
 const boundaryError = ({ reason: cause, fix: nextStep }: Refusal): PassOverError =>
   passOverError("E030", { message: 'The policy has "sandbox": "os", which cannot be had here', cause, nextStep })
@@ -82,10 +90,10 @@ const unrecordedError = (error: unknown): PassOverError =>
     nextStep: "Do the work yourself, and tell the user, who can mend that.",
   })
 
-const withNote = ({ prepared: { note } }: ActivePass, text: string): string =>
-  note === undefined ? text : `${text}\n${note}`
+const withNote = ({ prepared: { note } }: ActivePass, answer: PassAnswer): PassAnswer =>
+  note === undefined ? answer : { ...answer, text: `${answer.text}\n${note}` }
 
-/** The tool pass_over. */
+/** Makes passes, for the tool pass_over and for other plugins. */
 export const createPassRunner = (deps: PassOverDeps) => {
   const { passes, store, sandboxes, owners, activePasses, log, now } = deps
 
@@ -188,16 +196,16 @@ export const createPassRunner = (deps: PassOverDeps) => {
     })
   }
 
-  const answer = async (record: PassRecord, ask: ToolContext["ask"]): Promise<string> => {
+  const answer = async (record: PassRecord, ask: ToolContext["ask"]): Promise<PassAnswer> => {
     const { output, request, state } = record
-    if (!output) return `${request.pass_over_id} has no result.`
+    if (!output) return { text: `${request.pass_over_id} has no result.` }
     const approval = await deps.approve(record, ask)
     // Marked as announced here, so that it is not announced again; not earlier, since the user may take a minute to answer and
     // the process may crash meanwhile.
     if (request.async || ("is_late" in state && state.is_late)) await passes.announce(request.pass_over_id)
-    if (approval.kind === "refused") return renderUnapproved(record)
+    if (approval.kind === "refused") return { text: renderUnapproved(record) }
     const text = renderResult(output, request.subagent_id, state)
-    return approval.note === undefined ? text : `${text}\n${approval.note}`
+    return { text: approval.note === undefined ? text : `${text}\n${approval.note}`, output }
   }
 
   /** The sandbox is made before the originator continues and may change files. */
@@ -207,7 +215,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
   }
 
   /** The originator goes on, and the child, too. */
-  const timeOut = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<string> => {
+  const timeOut = async (pass: ActivePass, ask: ToolContext["ask"]): Promise<PassAnswer> => {
     const { timeout_ms: timeoutMs } = pass.prepared.policy.values
     const error = passOverError("E010", {
       message: `${pass.prepared.subagent.name} has not returned within ${timeoutMs} ms; it goes on`,
@@ -221,11 +229,12 @@ export const createPassRunner = (deps: PassOverDeps) => {
     if (timedOut.kind === "refused") {
       // It returned at the last moment.
       const record = await pass.finished
-      return record ? answer(record, ask) : renderLost(pass)
+      return record ? answer(record, ask) : answerLost(pass)
     }
     pass.hasTimedOut = true
     await detach(pass)
-    return `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
+    const text = `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
+    return { text, error }
   }
 
   const judgeAbort = async (pass: ActivePass): Promise<boolean> => {
@@ -244,35 +253,35 @@ export const createPassRunner = (deps: PassOverDeps) => {
    * Ends a pass whose originator was aborted. The user's abort drops its changes, also those of a result that comes in the same
    * moment; what was done until OpenCode's exit is its result.
    */
-  const cancel = async (pass: ActivePass): Promise<string> => {
+  const cancel = async (pass: ActivePass): Promise<PassAnswer> => {
     const judged = isExit(pass)
     pass.stopping.abort()
-    if (await judged) return renderUntold(pass)
+    if (await judged) return answerUntold(pass)
     const cancelled = await passes.transition(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
       await passes.transition(pass.id, { type: "rejected" })
     }
-    return `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}`
+    return { text: `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}` }
   }
 
-  const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<ActivePass | string> => {
+  const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<ActivePass | PassAnswer> => {
     const preparation = await deps.prepare(call)
     if (preparation.kind === "refused") {
       const { error, refusal, isAudited } = preparation
       if (isAudited) await passes.refuse(refusal, error)
       log.info("a pass was refused", { sessionID: call.sessionID, code: error.code, cause: error.cause })
-      return renderError(error)
+      return refused(error)
     }
     const { prepared } = preparation
     const known = await answerFromCache(prepared)
-    if (known) return known.kind === "moved" ? answer(known.record, ask) : renderError(known.error)
+    if (known) return known.kind === "moved" ? answer(known.record, ask) : refused(known.error)
     const { request, policy } = prepared
     const { on_timeout, timeout_ms } = policy.values
     const mayDetach =
       deps.canDetach(request.originating_session_id) && (isDetached(request) || on_timeout === "continue")
     const pass = await startPass(prepared, mayDetach ? undefined : timeout_ms)
-    if ("code" in pass) return renderError(pass)
+    if ("code" in pass) return refused(pass)
     run(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
@@ -284,19 +293,19 @@ export const createPassRunner = (deps: PassOverDeps) => {
   }
 
   /** 1.2.15 leaves the question to the user open when it aborts the tool that asks. */
-  const answerUnlessAborted = async (record: PassRecord, { abort, ask }: CallContext): Promise<string> => {
-    const answered = await firstOf([answer(record, ask).then((text) => ({ kind: "answered" as const, text }))], abort)
-    return answered.kind === "answered" ? answered.text : renderUnapproved(record)
+  const answerUnlessAborted = async (record: PassRecord, { abort, ask }: CallContext): Promise<PassAnswer> => {
+    const answered = await firstOf([answer(record, ask).then((given) => ({ kind: "answered" as const, given }))], abort)
+    return answered.kind === "answered" ? answered.given : { text: renderUnapproved(record) }
   }
 
-  const finish = async (pass: ActivePass, { abort, ask }: CallContext): Promise<string> => {
+  const finish = async (pass: ActivePass, { abort, ask }: CallContext): Promise<PassAnswer> => {
     // An attempt that is ended at its time-out needs no second clock.
     const timeoutMs = pass.attemptMs === undefined ? pass.prepared.policy.values.timeout_ms : undefined
     const waited = await waitFor(pass, timeoutMs, abort)
     switch (waited.kind) {
       case "finished":
-        if (!waited.record) return renderLost(pass)
-        return activePasses.isEnding() ? renderUntold(pass) : answerUnlessAborted(waited.record, { abort, ask })
+        if (!waited.record) return answerLost(pass)
+        return activePasses.isEnding() ? answerUntold(pass) : answerUnlessAborted(waited.record, { abort, ask })
       case "timeout":
         return timeOut(pass, ask)
       case "stopped":
@@ -304,17 +313,17 @@ export const createPassRunner = (deps: PassOverDeps) => {
     }
   }
 
-  return async (call: PassCall, context: CallContext): Promise<string> => {
+  return async (call: PassCall, context: CallContext): Promise<PassAnswer> => {
     const pass = await make(call, context.ask)
-    if (typeof pass === "string") return pass
+    if ("text" in pass) return pass
     if (isDetached(pass.prepared.request) && deps.canDetach(call.sessionID)) {
       await detach(pass)
-      return withNote(pass, renderDetached(pass, "is at work."))
+      return withNote(pass, { text: renderDetached(pass, "is at work.") })
     }
-    const text = withNote(pass, await finish(pass, context))
-    if (!(context.abort.aborted ? await isExit(pass) : activePasses.isEnding())) return text
+    const answered = withNote(pass, await finish(pass, context))
+    if (!(context.abort.aborted ? await isExit(pass) : activePasses.isEnding())) return answered
     // Nothing waits for the answer any more: the next start tells the result.
     await passes.transition(pass.id, { type: "untold" })
-    return text
+    return answered
   }
 }

@@ -110,7 +110,7 @@ export const createTools = ({ load }: ToolDeps): Record<string, ToolDefinition> 
       args: OFFERED[PASS_TOOL],
       execute: checked(
         (schemas) => schemas.pass_over,
-        ({ pass }) => pass,
+        (feature) => async (args, context) => (await feature.pass(args, context)).text,
       ),
     },
     [RETURN_TOOL]: {

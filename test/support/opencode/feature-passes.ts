@@ -5,7 +5,7 @@ import { createServices } from "../../../.opencode/baton/core/services.ts"
 import type { StartTimer } from "../../../.opencode/baton/host/async.ts"
 import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { openState } from "../../../.opencode/baton/host/state.ts"
-import { createPassOverFeature } from "../../../.opencode/baton/pass-over/feature.ts"
+import { createPassOverFeature, type PassContext } from "../../../.opencode/baton/pass-over/feature.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { createRecordedLog } from "../recorded-log.ts"
 import { type AgentTurn, createFakeOpenCode, type FakeAgent, type Faults, fakeToolContext } from "./fake-opencode.ts"
@@ -89,6 +89,8 @@ export const openFeaturePasses = ({
   /** Passes of this project, oldest first. */
   const ids = (): string[] => readdirSync(folder).filter((name) => name.startsWith("pass_"))
   const context = () => fakeToolContext(opencode.rootID)
+  const made = async (args: { subagent: string; objective?: string }, by: PassContext): Promise<string> =>
+    (await feature.pass({ objective: "Work", reason: "test", messages: 0, ...args }, by)).text
   return {
     root,
     policyPath: join(root, ".opencode", "pass-over.json"),
@@ -115,12 +117,11 @@ export const openFeaturePasses = ({
         },
         { timeout: 20_000, interval: 10 },
       ),
-    pass: (args: Record<string, unknown> = {}, by = context()) =>
-      awaited(feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0, ...args }, by)),
+    pass: (args: Record<string, unknown> = {}, by = context()) => awaited(made({ subagent: "coder", ...args }, by)),
     /** Has `coder` pass on to `second`. */
     passOn: ({ sessionID }: AgentTurn, args: Record<string, unknown> = {}) => {
       const by = { ...fakeToolContext(sessionID), agent: "coder" }
-      return awaited(feature.pass({ subagent: "second", objective: "Inner", reason: "test", messages: 0, ...args }, by))
+      return awaited(made({ subagent: "second", objective: "Inner", ...args }, by))
     },
     /** The root's tool calls about the oldest pass. */
     status: (by = context()) => feature.status({ pass_over_id: ids()[0] ?? "" }, by),

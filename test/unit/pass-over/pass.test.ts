@@ -74,14 +74,14 @@ test(promised("pass-over.A4", "a time-out that cannot be stored leaves the resul
 test(promised("pass-over.G2", "where no pass can be recorded, nothing is passed, and the agent told why"), async () => {
   const denied = Object.assign(new Error("EACCES: permission denied, mkdir '/p'"), { code: "EACCES" })
   const { pass, activePasses } = setUp(preparedPass({}), undefined, () => Promise.reject(denied))
-  const answer = await pass()
+  const { text: answer } = await pass()
   expect(answer).toMatch(/^E011 \w+: Nothing was passed, .*\nCause: \.opencode\/state .*EACCES.*\nNext: Do the work/)
   expect(activePasses.running()).toEqual([])
 })
 
 test(promised("pass-over.A4", "an originator that wants no answer is not promised one"), async () => {
   const { pass } = setUp(preparedPass({}, passRequest({ return_required: false })))
-  expect(await pass()).toContain("You are not told of its result")
+  expect((await pass()).text).toContain("You are not told of its result")
 })
 
 test(promised("pass-over.D2", "an aborted originator drops a result that comes in the same moment"), async () => {
