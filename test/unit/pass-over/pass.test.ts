@@ -93,6 +93,6 @@ test(promised("pass-over.D2", "an aborted originator drops a result that comes i
   })
   const answer = pass(AbortSignal.abort())
   end()
-  expect(await answer).toContain("was cancelled")
+  expect((await answer).text).toContain("was cancelled")
   expect(steps).toEqual(["cancelled", "rejected"])
 })
