@@ -3,6 +3,9 @@
  * fails for an id that no test cites, and a whole ./scripts/test for one whose tests did not run or are not green.
  */
 export const REQUIREMENTS = {
+  "queue.A3":
+    "claim --next hands out orphans, then ready tasks, at a cost that does not grow with the ledger; eight processes take and make it at once.",
+
   "repo.A1": "The repository has the layout, the boundaries and the pinned versions that the design states.",
   "repo.A2":
     "./scripts/demo and ./scripts/test need only Node 20 and npm, say what they do, and start at once the second time.",

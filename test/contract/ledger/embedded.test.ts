@@ -7,7 +7,7 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { databaseOf, embeddedProgram, holdEmbedded, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { readSchema, readTables, runSql } from "../../support/ledger/ledger-rows.ts"
+import { holdWriteLock, readSchema, readTables, runSql } from "../../support/ledger/ledger-rows.ts"
 import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
 
 const embedded = holdEmbedded(NEWEST)
@@ -100,6 +100,21 @@ describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: 120_000 }
     const expected = writers.flatMap((_, writer) => Array.from({ length: WRITES }, (_, at) => `writer-${writer} ${at}`))
     expect(messages.toSorted()).toStrictEqual(expected.toSorted())
     expect(runSql(databaseOf(home), ["PRAGMA integrity_check"])[0]).toStrictEqual([{ integrity_check: "ok" }])
+  })
+})
+
+describe.each(BOTH_ENDS)("a new database on OpenCode $version", (binary) => {
+  test(promised("queue.A3", "a process that finds another one making the database waits for it"), async () => {
+    const home = temporaryFolder()
+    mkdirSync(dirname(databaseOf(home)))
+    const release = await holdWriteLock(databaseOf(home))
+    const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
+    const added = Promise.all([1, 2, 3].map((number) => ledger.task(`T${number}`)))
+    // Long enough for each to meet the lock; a test that is late finds no lock, and passes.
+    await Promise.race([added, new Promise((resolve) => setTimeout(resolve, 1_000))])
+    release()
+    expect(new Set(await added).size).toBe(3)
+    expect(readTables(databaseOf(home)).items).toHaveLength(3)
   })
 })
 

@@ -1,4 +1,6 @@
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { endWithTest } from "../files/with-test.ts"
 import { NEWEST } from "../opencode/opencode-binary.ts"
 
 export type SqlRow = Record<string, string | number | null>
@@ -21,6 +23,26 @@ export const runSql = (databasePath: string, queries: readonly string[]): SqlRow
   })
   if (status !== 0) throw new Error(`SQL on ${databasePath} failed: ${stderr}`)
   return JSON.parse(stdout)
+}
+
+/** Writes to the file as prog does before it has switched it to WAL, until its input ends. */
+const HOLDER = `
+const database = new (await import("bun:sqlite")).Database(process.argv[1], { create: true, readwrite: true })
+database.run("BEGIN IMMEDIATE")
+database.run("CREATE TABLE held (by TEXT)")
+await Bun.write(Bun.stdout, "held")
+await Bun.stdin.text()
+database.run("ROLLBACK")`
+
+/** Another process that is writing to a SQLite file. @returns a function that ends its transaction, and it */
+export const holdWriteLock = async (databasePath: string): Promise<() => void> => {
+  const holder = spawn(NEWEST.path, ["-e", HOLDER, databasePath], {
+    env: { PATH: "/usr/bin:/bin", BUN_BE_BUN: "1" },
+    stdio: ["pipe", "pipe", "inherit"],
+  })
+  endWithTest(holder)
+  await once(holder.stdout, "data")
+  return () => void holder.stdin.end()
 }
 
 const TABLES = {

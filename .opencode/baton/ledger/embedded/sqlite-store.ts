@@ -20,12 +20,29 @@ const translateFailure = <T>(work: () => T): T => {
 
 const BUSY_TIMEOUT_MS = 5000
 
-/** Sets the timeout before WAL: switching to WAL needs exclusive access to the file, and fails at once without a timeout. */
+const isBusy = (error: unknown): boolean => error instanceof LedgerError && primaryCode(error.code) === BUSY
+
+const BETWEEN_TRIES_MS = 5
+
+/**
+ * Where two processes make a database, or end with the last use of one, at the same moment, SQLite refuses the switch to WAL and the
+ * look at the schema at once: it has begun to read, and does not wait where that may be for ever (sqlite3_busy_handler).
+ */
 const prepare = (database: Database, mode: "create" | undefined): void => {
-  database.run("PRAGMA foreign_keys = ON")
-  database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  database.run("PRAGMA journal_mode = WAL")
-  ensureSchema(database, mode)
+  const endsAt = performance.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      return translateFailure(() => {
+        database.run("PRAGMA foreign_keys = ON")
+        database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+        database.run("PRAGMA journal_mode = WAL")
+        ensureSchema(database, mode)
+      })
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > endsAt) throw error
+      Bun.sleepSync(BETWEEN_TRIES_MS)
+    }
+  }
 }
 
 /** The tasks of all projects are for their account alone; prog itself takes a folder as it is. */
@@ -56,7 +73,7 @@ const openFile = (path: string, mode: "create" | undefined): Database => {
 const openDatabase = (path: string, mode: "create" | undefined): Database => {
   try {
     const database = openFile(path, mode)
-    translateFailure(() => prepare(database, mode))
+    prepare(database, mode)
     return database
   } catch (error) {
     if (!(error instanceof LedgerError)) throw error
@@ -73,8 +90,7 @@ const writeTransaction = <T>(database: Database, work: () => T): T => {
     try {
       return translateFailure(() => transaction.immediate())
     } catch (error) {
-      const isBusy = error instanceof LedgerError && primaryCode(error.code) === BUSY
-      if (!isBusy || attempt === WRITE_ATTEMPTS) throw error
+      if (!isBusy(error) || attempt === WRITE_ATTEMPTS) throw error
     }
   }
 }
