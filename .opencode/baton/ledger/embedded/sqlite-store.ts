@@ -32,12 +32,13 @@ const prepare = (database: Database, mode: "create" | undefined): void => {
   const endsAt = performance.now() + BUSY_TIMEOUT_MS
   for (;;) {
     try {
-      return translateFailure(() => {
+      translateFailure(() => {
         database.run("PRAGMA foreign_keys = ON")
         database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
         database.run("PRAGMA journal_mode = WAL")
         ensureSchema(database, mode)
       })
+      return
     } catch (error) {
       if (!isBusy(error) || performance.now() > endsAt) throw error
       Bun.sleepSync(BETWEEN_TRIES_MS)
