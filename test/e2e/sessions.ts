@@ -6,7 +6,7 @@ import {
   COMPACTING_STEP,
   eventually,
   type ModelReply,
-  newestWords,
+  newestOrder,
   type RunResult,
   type Script,
   type SharedTask,
@@ -33,7 +33,7 @@ export const compactsAfterSteps = (
 /** An agent that is compacted when the newest message says COMPACT-NOW, and says a word otherwise. */
 export const compactsOnDemand: Script = (request) => {
   if (request.kind === "compaction") return { text: `Summary ${request.index + 1}.` }
-  const words = newestWords(request)
+  const words = newestOrder(request)
   return words.includes("COMPACT-NOW") && !words.includes("[tool]") ? COMPACTING_STEP : { text: "Noted." }
 }
 

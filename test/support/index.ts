@@ -12,6 +12,7 @@ export {
   bash,
   type ModelReply,
   type ModelRequest,
+  newestOrder,
   newestWords,
   occurrences,
   type Script,

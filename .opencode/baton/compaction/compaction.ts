@@ -13,7 +13,7 @@ import { type CompactionContext, type ContextDeps, loadContext, readInstructions
 import { createRecorder } from "./recorder.ts"
 import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
 import { judgeSummary, summaryPart } from "./summary.ts"
-import { renderCompactionPrompt, taskInLedger } from "./texts.ts"
+import { handoffBody, renderCompactionPrompt, taskInLedger, withoutWords } from "./texts.ts"
 import type { SeenSession } from "./turns.ts"
 
 /** The material of a prompt, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
@@ -118,17 +118,21 @@ const IN_A_ROW_MESSAGES = 10
 
 /**
  * The handoffs that other sessions wrote since this one has the task; for a task that was named after a compaction all of them,
- * since the summariser does not see the text beside the message that names it.
+ * since the summariser does not see the text beside the message that names it. The one that this session began with is not among
+ * them: it is carried as its own earlier handoff.
  */
 const handoffsBeside = (
   { sessionID, taskID, boundAt }: SessionTask,
   handoffs: readonly string[],
-  { count, opening }: SessionState,
+  { count, opening, lastHandoff }: SessionState,
 ): readonly string[] => {
+  const begunWith = lastHandoff && withoutWords(lastHandoff.text)
   const isNamedSince = count > 0 && opening?.taskID === taskID && opening.compactions === count
   return handoffs.filter((section) => {
     const title = parseHandoffTitle(section)
-    return title !== undefined && title.sessionID !== sessionID && (isNamedSince || title.at > boundAt)
+    if (title === undefined || title.sessionID === sessionID || withoutWords(handoffBody(section)) === begunWith)
+      return false
+    return isNamedSince || title.at > boundAt
   })
 }
 

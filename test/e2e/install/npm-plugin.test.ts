@@ -9,7 +9,7 @@ import {
   COMPACTING_PROMPT_TOKENS,
   eventually,
   LEDGER_WAIT_MS,
-  newestWords,
+  newestOrder,
   openTaskProject,
   type Script,
   TASK,
@@ -28,7 +28,7 @@ const script =
   (taskID: () => string): Script =>
   (request) => {
     if (request.kind === "compaction") return { text: "A summary." }
-    const words = newestWords(request)
+    const words = newestOrder(request)
     if (words.includes("[tool]")) return { text: "Done." }
     if (words.includes("COMPACT-NOW")) return bash(`prog log ${taskID()} "By the agent"`, COMPACTING_PROMPT_TOKENS)
     if (words.includes("Hand this work over"))

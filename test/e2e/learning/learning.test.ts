@@ -9,8 +9,8 @@ import {
   eventually,
   LEDGER_WAIT_MS,
   type ModelRequest,
+  newestOrder,
   newestSessionID,
-  newestWords,
   openSharedTask,
   openTaskProject,
   runOpenCode,
@@ -30,7 +30,7 @@ const BLOCK = "<baton-learned>"
 /** Writes a file after a correction, calls the tool that a message names, compacts on demand, and reports otherwise. */
 const script: Script = (request) => {
   if (request.kind === "compaction") return { text: "The formatter is being worked on." }
-  const last = newestWords(request)
+  const last = newestOrder(request)
   if (last.includes("[tool]")) return { text: "Done." }
   if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
   const command = /RUN: (.+)/.exec(last)?.[1]

@@ -6,7 +6,7 @@ import {
   bash,
   eventually,
   LEDGER_WAIT_MS,
-  newestWords,
+  newestOrder,
   openSharedTask,
   type Script,
   type SharedTask,
@@ -18,11 +18,8 @@ const RELATED = "Make the formatter ready for CSS."
 const BLOCK = "<baton-learned>"
 
 const script: Script = (request) => {
-  const words = newestWords(request)
-  // Only where the message begins with it: later requests tell it again, among the user's words on the task.
-  const command = words.includes("[tool]")
-    ? undefined
-    : /^\[user\] Task: \S+\nRUN: (prog [\s\S]+? -- "[^"\n]*")/.exec(words)?.[1]
+  const words = newestOrder(request)
+  const command = words.includes("[tool]") ? undefined : /RUN: (prog [\s\S]+? -- "[^"\n]*")/.exec(words)?.[1]
   return command ? bash(command) : { text: "Done." }
 }
 

@@ -6,6 +6,7 @@ import {
   bash,
   COMPACTING_PROMPT_TOKENS,
   type ModelRequest,
+  newestOrder,
   newestSessionID,
   newestWords,
   occurrences,
@@ -23,7 +24,7 @@ const COMMAND = /\bRUN: (.+)/
 const obedient: Script = (request) => {
   if (request.kind === "compaction")
     return { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." }
-  const words = newestWords(request)
+  const words = newestOrder(request)
   if (words.includes("[tool]")) return { text: "Noted." }
   const command = COMMAND.exec(words)?.[1]
   if (words.includes("COMPACT-NOW")) return bash(command ?? "true", COMPACTING_PROMPT_TOKENS)

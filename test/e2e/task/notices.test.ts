@@ -4,7 +4,7 @@ import {
   BOTH_ENDS,
   COMPACTING_STEP,
   eventually,
-  newestWords,
+  newestOrder,
   openSharedTask,
   type Script,
   TASK,
@@ -16,7 +16,7 @@ const CORRECTION = "No, use tabs instead of spaces in the formatter."
 
 const script: Script = (request) => {
   if (request.kind === "compaction") return { text: "## Done\n- The lexer.\n\n## Next\n- Write the CRLF test." }
-  const last = newestWords(request)
+  const last = newestOrder(request)
   if (last.includes("[tool]")) return { text: "Noted." }
   return last.includes("COMPACT-NOW") ? COMPACTING_STEP : { text: "Noted." }
 }

@@ -7,6 +7,7 @@ import {
   eventually,
   LEDGER_WAIT_MS,
   NEWEST_OR_ALL,
+  newestOrder,
   newestWords,
   occurrences,
   openSharedTask,
@@ -27,7 +28,7 @@ const CONFIG = { agent: { [AGENT]: { mode: "primary", permission: { bash: "deny"
 
 const script: Script = ({ kind, conversation }) => {
   if (kind === "compaction") return { text: "It went fine." }
-  const words = newestWords({ conversation })
+  const words = newestOrder({ conversation })
   if (words.includes("LOG-IT") && !words.includes("[tool]"))
     return {
       tools: [

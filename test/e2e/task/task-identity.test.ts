@@ -8,7 +8,7 @@ import {
   COMPACTING_STEP,
   eventually,
   LEDGER_WAIT_MS,
-  newestWords,
+  newestOrder,
   openSharedTask,
   openTaskProject,
   type Script,
@@ -34,7 +34,7 @@ const CORRECTION = "No, use tabs instead of spaces in the formatter."
 /** An agent that follows the newest message of its session; a reviewer returns at once. */
 const script: Script = (request) => {
   if (request.kind === "compaction") return { text: "Something was done." }
-  const last = newestWords(request)
+  const last = newestOrder(request)
   if (last.includes("[tool]")) return { text: "Done." }
   if (last.includes("Hand this work over"))
     return { tool: "handoff_session", input: { prompt: "Go on with it.", files: ["README.md"] } }

@@ -6,7 +6,7 @@ import type { ProjectOptions } from "../opencode/test-project.ts"
 import { passOver, returns } from "./pass-over-script.ts"
 import { comparableRequest, requestCharacters } from "./request-size.ts"
 import { COMPACTING_STEP } from "./retention.ts"
-import { type ModelRequest, newestWords, type Script } from "./scripted-model.ts"
+import { type ModelRequest, newestOrder, newestWords, type Script } from "./scripted-model.ts"
 
 /** The compared requests, in the order in which they are made. */
 export const REQUESTS = {
@@ -57,7 +57,7 @@ const OBJECTIVE = "REVIEW-THIS please"
 const script: Script = (request) => {
   const { kind, tools } = request
   if (kind === "compaction") return { text: "Some work was done and it went fine." }
-  const last = newestWords(request)
+  const last = newestOrder(request)
   if (last.includes("[tool]")) return { text: "Done." }
   if (last.includes("COMPACT-NOW")) return COMPACTING_STEP
   if (last.includes("Hand this work over"))

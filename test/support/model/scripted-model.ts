@@ -38,6 +38,13 @@ export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 export const newestWords = ({ conversation }: Pick<ModelRequest, "conversation">): string =>
   conversation.slice(conversation.lastIndexOf("[user]"))
 
+/**
+ * The same as an agent takes it for its order: without Baton's texts beside the message, which tell earlier orders again, among the user's
+ * words on the task.
+ */
+export const newestOrder = (request: Pick<ModelRequest, "conversation">): string =>
+  newestWords(request).replace(/\[Baton\] [\s\S]*?(?=\n\n\[(?:assistant|tool)\] |$)/g, "")
+
 /** A shell call as the agent's step. */
 export const bash = (command: string, promptTokens?: number): ModelReply => ({
   tool: "bash",
