@@ -3,9 +3,6 @@
  * fails for an id that no test cites, and a whole ./scripts/test for one whose tests did not run or are not green.
  */
 export const REQUIREMENTS = {
-  "queue.A3":
-    "claim --next hands out orphans, then ready tasks, at a cost that does not grow with the ledger; eight processes take and make it at once.",
-
   "repo.A1": "The repository has the layout, the boundaries and the pinned versions that the design states.",
   "repo.A2":
     "./scripts/demo and ./scripts/test need only Node 20 and npm, say what they do, and start at once the second time.",
@@ -250,6 +247,8 @@ export const REQUIREMENTS = {
   "pass-over.G3":
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
+
+  "queue.A3b": "A new database that several processes make at the same moment is made once, and each write succeeds.",
 
   "cli.A1":
     "baton's commands follow one rule for folders that are no project, unknown options and commands, and times, and say their version.",

@@ -104,7 +104,7 @@ describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: 120_000 }
 })
 
 describe.each(BOTH_ENDS)("a new database on OpenCode $version", (binary) => {
-  test(promised("queue.A3", "a process that finds another one making the database waits for it"), async () => {
+  test(promised("queue.A3b", "a process that finds another one making the database waits for it"), async () => {
     const home = temporaryFolder()
     mkdirSync(dirname(databaseOf(home)))
     const release = await holdWriteLock(databaseOf(home))
