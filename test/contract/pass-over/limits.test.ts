@@ -137,7 +137,8 @@ test(promised("pass-over.D3", "a first pass does not wait for the recovery of ea
   const restarted = passes.start()
   await expect.poll(() => recovering).toBe("now")
   const args = { subagent: "coder", objective: "Work", reason: "test" }
-  expect(await restarted.pass(args, fakeToolContext(passes.opencode.rootID))).toContain("coder → completed")
+  const { text } = await restarted.pass(args, fakeToolContext(passes.opencode.rootID))
+  expect(text).toContain("coder → completed")
   answered.resolve(undefined)
 })
 
