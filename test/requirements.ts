@@ -248,6 +248,8 @@ export const REQUIREMENTS = {
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "queue.A6":
+    "An idle session gives its claim to the session of the same project that the user speaks to; one at work keeps it.",
   "queue.A3b": "A new database that several processes make at the same moment is made once, and each write succeeds.",
 
   "cli.A1":

@@ -3,7 +3,7 @@ import { describeError, type Log } from "../host/log.ts"
 import { WRITING_TOOLS } from "../host/messages.ts"
 import { quoted } from "../host/quoted.ts"
 import type { Settings } from "../host/settings.ts"
-import type { CallOptions, ClaimLedger, ClaimOutcome } from "../ledger/ledger.ts"
+import type { CallOptions, ClaimLedger, ClaimOutcome, Ledger } from "../ledger/ledger.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 
 export type ClaimsMode = Settings["claims"]
@@ -39,10 +39,12 @@ type Entry = {
 }
 
 type ClaimsDeps = {
-  ledger: ClaimLedger
+  ledger: ClaimLedger & Pick<Ledger, "readTask">
   tasks: Pick<TaskRegistry, "owner">
   /** Reads the setting. */
   mode: () => Promise<ClaimsMode>
+  /** Tells whether a session of this project has the task and is not at work. */
+  isIdleOn: (taskID: string, sessionID: string) => Promise<boolean>
   /** Tells the user and the model that another has the task. */
   tell: (sessionID: string, taskID: string, summary: string) => Promise<void>
   log: Log
@@ -63,7 +65,7 @@ const reasonOf = (state: ClaimState): string =>
 export type TaskClaims = ReturnType<typeof createTaskClaims>
 
 /** The claims that this process's sessions have on their tasks. */
-export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps) => {
+export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: ClaimsDeps) => {
   const entries = new Map<string, Entry>()
   let timer: NodeJS.Timeout | undefined
 
@@ -90,8 +92,21 @@ export const createTaskClaims = ({ ledger, tasks, mode, tell, log }: ClaimsDeps)
     } else log.warn("the task is not claimed", { sessionID, taskID, reason: outcome.reason })
   }
 
+  /** Ends the claim of an idle session of this project: the user speaks to another now. */
+  const takeFromIdle = async ({ sessionID, taskID }: SessionTask, options: CallOptions): Promise<boolean> => {
+    const read = await ledger.readTask(taskID, { ...options, withClaim: true })
+    const holder = read.kind === "found" ? read.task.claim?.session : undefined
+    if (holder === undefined || holder === sessionID || !(await isIdleOn(taskID, holder))) return false
+    log.info("an idle session gives its claim to the one at work", { sessionID, taskID, from: holder })
+    await ledger.releaseClaims([holder])
+    return true
+  }
+
   const claim = async (binding: SessionTask, before: ClaimState, options: CallOptions = {}): Promise<ClaimState> => {
-    const outcome = await ledger.claimTask(binding.taskID, binding.sessionID, options)
+    const { taskID, sessionID } = binding
+    const first = await ledger.claimTask(taskID, sessionID, options)
+    const isTaken = first.kind === "held" && (await takeFromIdle(binding, options))
+    const outcome = isTaken ? await ledger.claimTask(taskID, sessionID, options) : first
     await report(binding, outcome, before)
     // A ledger that does not answer frees no task.
     return outcome.kind === "unavailable" && before.kind === "held" ? before : outcome

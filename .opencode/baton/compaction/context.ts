@@ -60,6 +60,7 @@ export type ContextDeps = {
   prompts: Pick<PromptFiles, "read">
   /** Reads the setting. */
   claimsMode: () => Promise<ClaimsMode>
+  isIdleOn: (taskID: string, sessionID: string) => Promise<boolean>
   notices: Notices
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
@@ -81,16 +82,20 @@ const LEDGER_DEADLINE_MS = 2_000
 
 export type FactsDeps = Pick<ContextDeps, "sessions" | "root" | "log">
 
-type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "claimsMode" | "notices" | "log">
+type IdentityDeps = Pick<ContextDeps, "ledger" | "prompts" | "claimsMode" | "isIdleOn" | "notices" | "log">
 
-/** @returns undefined for a claim of the session's own, and for a child, whose claim is its parent's */
+/**
+ * @returns undefined for a claim of the session's own, for a child, whose claim is its parent's, and for one of an idle session here, which
+ * gives it up
+ */
 const findOtherClaim = async (
-  { claimsMode }: Pick<ContextDeps, "claimsMode">,
-  { sessionID, origin }: SessionTask,
+  { claimsMode, isIdleOn }: Pick<ContextDeps, "claimsMode" | "isIdleOn">,
+  { sessionID, taskID, origin }: SessionTask,
   claim: TaskClaim | undefined,
 ): Promise<OtherClaim | undefined> => {
   if (!claim || claim.isOwn || claim.session === sessionID || origin === "parent") return undefined
   const mode = await claimsMode()
+  if (mode !== "off" && claim.session !== undefined && (await isIdleOn(taskID, claim.session))) return undefined
   return mode === "off" ? undefined : { ...claim, isExclusive: mode === "exclusive" }
 }
 

@@ -10,7 +10,7 @@ import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
 import type { TypedMessage } from "../task/user-words.ts"
 import { createOpenings } from "./openings.ts"
-import { createProgress } from "./progress.ts"
+import { createIsAtWork, createProgress } from "./progress.ts"
 import { createSessionStates, sessionStateSchema, withoutTask } from "./session-state.ts"
 import { createTurns } from "./turns.ts"
 
@@ -35,12 +35,17 @@ export const createCompactionFeature = (
   const { state, tasks } = services
   const settings = () => settingsOrDefaults(projectRoot, log)
   const claimsMode = async () => (await settings()).claims
+  const isAtWork = createIsAtWork({ state, log })
   const shared = {
     ...services,
     sessionStates: createSessionStates(
       createJsonStore({ state, folder: "compactions", schema: sessionStateSchema, log }),
     ),
     claimsMode,
+    isAtWork,
+    /** Tells whether a session of this project has the task and is not at work. */
+    isIdleOn: async (taskID: string, sessionID: string): Promise<boolean> =>
+      (await tasks.readStored(sessionID))?.taskID === taskID && !(await isAtWork(sessionID)),
     root,
     log,
     now: () => new Date(),
@@ -52,7 +57,6 @@ export const createCompactionFeature = (
     modelContext: createModelContext(client),
     recover: progress.recover,
     recordOthers: progress.recordOthers,
-    isAtWork: progress.isAtWork,
   })
   const { userArrived, addNote, ...turns } = createTurns({
     ...shared,
@@ -61,7 +65,7 @@ export const createCompactionFeature = (
     queue,
     loadCompaction: async (seen) => {
       const { createCompaction } = await import("./compaction.ts")
-      return createCompaction({ ...shared, seen, isAtWork: progress.isAtWork })
+      return createCompaction({ ...shared, seen })
     },
     loadClaims: async () => {
       const { createTaskClaims } = await import("./claims.ts")

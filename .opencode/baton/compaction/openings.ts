@@ -19,7 +19,7 @@ import { claimNotice, type EarlierHandoff, type OpeningInput, openingNotice, ren
 import { hasOwnHandoff, type Opening, type SessionStates } from "./session-state.ts"
 import { handoffBody, type OtherHandoff, withoutWords } from "./texts.ts"
 
-type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode"> & {
+type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" | "isIdleOn"> & {
   run: RunProcess
   ledger: Pick<Ledger, "readTask" | "listTasks">
   sessionStates: Pick<SessionStates, "load" | "update" | "save">

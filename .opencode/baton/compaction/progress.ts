@@ -82,12 +82,24 @@ const hasEnded = ({ pid, startedAt }: OpenWork): boolean => {
   return start !== undefined && start !== startedAt
 }
 
+const openStore = ({ state, log }: Pick<ProgressDeps, "state" | "log">) =>
+  createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
+
+/** Tells whether a session is in the middle of a turn, in this process or another one on this host. */
+export const createIsAtWork = (deps: Pick<ProgressDeps, "state" | "log">) => {
+  const store = openStore(deps)
+  return async (sessionID: string): Promise<boolean> => {
+    const work = await store.read(sessionID)
+    return work?.isIdle === false && work.host === hostname() && !hasEnded(work)
+  }
+}
+
 export type Progress = ReturnType<typeof createProgress>
 
 /** Records in the ledger what the program knows of a session's work, so that a crash without a compaction leaves it. */
 export const createProgress = (deps: ProgressDeps) => {
   const { state, sessions, sessionStates, tasks, outbox, queue, log, now } = deps
-  const store = createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
+  const store = openStore(deps)
   const open = new Map<string, OpenWork>()
   /** Sessions with changes that are not recorded, and the timer of their next record. */
   const unrecorded = new Map<string, { binding: SessionTask; isWork: boolean; timer: NodeJS.Timeout }>()
@@ -250,11 +262,6 @@ export const createProgress = (deps: ProgressDeps) => {
     /** The user undid what this session was told on the task. */
     undone: (binding: Pick<SessionTask, "sessionID" | "taskID">): Promise<void> =>
       queue.add(binding.sessionID, () => record(binding, { isUndone: true })),
-    /** Tells whether the session is in the middle of a turn, in this process or another one on this machine. */
-    isAtWork: async (sessionID: string): Promise<boolean> => {
-      const work = await store.read(sessionID)
-      return work?.isIdle === false && work.host === hostname() && !hasEnded(work)
-    },
     /** The turn is over, which OpenCode reports more than once. */
     idle: (sessionID: string): void => {
       const work = open.get(sessionID)

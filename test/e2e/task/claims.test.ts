@@ -10,10 +10,11 @@ import {
   endsOf,
   eventually,
   LEDGER_WAIT_MS,
-  newestWords,
+  newestOrder,
   openSharedTask,
   openTaskProject,
   type Script,
+  type SharedTask,
   TASK,
   type TaskProject,
   testsOnce,
@@ -25,7 +26,7 @@ import { collectToasts, createSession, lastTurn, runWell } from "../sessions.ts"
 
 /** Runs the commands and writes the files that the newest message names, one after the other, and reports. */
 const obedient: Script = (request) => {
-  const words = newestWords(request)
+  const words = newestOrder(request)
   const done = words.split("[tool]").length - 1
   if (done === 0 && words.includes("Hand this work over"))
     return { tool: "handoff_session", input: { prompt: "Go on.", files: [] } }
@@ -45,6 +46,15 @@ const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, 
   return eventually(`the claim of ${session}`, isClaimed, ...LEDGER_WAIT_MS)
 }
 
+/** A session in the middle of a turn. @returns a function that aborts the turn */
+const work = (task: SharedTask, id: string): (() => Promise<void>) => {
+  const turn = task.say("RUN: sleep 600", id).catch(() => {})
+  return async () => {
+    await task.client.session.abort({ path: { id } })
+    await turn
+  }
+}
+
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   test(promised(["claim.B1", "claim.B2"], "the first tool claims, others are told, its end frees"), async () => {
@@ -52,7 +62,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const toasts = await collectToasts(task)
     const first = await task.say(task.message)
     expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
-    await task.say("RUN: true", first)
+    const stop = work(task, first)
     expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
     const second = await task.say(`${task.message}\nWRITE: second.txt`)
     expect(lastTurn(task)).toContain(
@@ -60,6 +70,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     )
     expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
     await task.say("Go on.", second)
+    await stop()
     await task.client.session.delete({ path: { id: first } })
     await awaitClaim(task, null)
     await task.say("RUN: true", second)
@@ -75,28 +86,34 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await awaitClaim(task, null)
   })
 
-  once(promised("claim.B2", "an exclusive claim refuses another session's changes until released"), async () => {
-    const task = await openSharedTask(binary, obedient)
-    task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
-    const written = (file: string): boolean => existsSync(join(task.project.directory, file))
-    const first = await task.say(`${task.message}\nWRITE: first.txt`)
-    expect(written("first.txt")).toBe(true)
-    await awaitClaim(task, first)
-    const second = await task.say(`${task.message}\nWRITE: second.txt`)
-    expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
-    expect(lastTurn(task)).toMatch(
-      new RegExp(`is claimed by "your other session ${first} since .*so this session may not change`),
-    )
-    expect(written("second.txt")).toBe(false)
-    await task.say("RUN: echo by bash >bash.txt", second)
-    expect(written("bash.txt"), "no other tool is refused").toBe(true)
-    await task.ledger.prog("release", task.taskID)
-    await task.say("WRITE: second.txt", second)
-    expect(written("second.txt")).toBe(true)
-    await awaitClaim(task, second)
-    await task.say("WRITE: third.txt", first)
-    expect(written("third.txt")).toBe(false)
-  })
+  once(
+    promised(["claim.B2", "queue.A6"], "an exclusive claim of a session at work refuses another's changes"),
+    async () => {
+      const task = await openSharedTask(binary, obedient)
+      task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
+      const written = (file: string): boolean => existsSync(join(task.project.directory, file))
+      const first = await task.say(`${task.message}\nWRITE: first.txt`)
+      expect(written("first.txt")).toBe(true)
+      const stop = work(task, first)
+      await awaitClaim(task, first)
+      const second = await task.say(`${task.message}\nWRITE: second.txt`)
+      expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
+      expect(lastTurn(task)).toMatch(
+        new RegExp(`is claimed by "your other session ${first} since .*so this session may not change`),
+      )
+      expect(written("second.txt")).toBe(false)
+      await task.say("RUN: echo by bash >bash.txt", second)
+      expect(written("bash.txt"), "no other tool is refused").toBe(true)
+      await task.ledger.prog("release", task.taskID)
+      await task.say("WRITE: second.txt", second)
+      expect(written("second.txt")).toBe(true)
+      await awaitClaim(task, second)
+      await stop()
+      await task.say("WRITE: third.txt", first)
+      expect(written("third.txt"), "the second is idle").toBe(true)
+      await awaitClaim(task, first)
+    },
+  )
 
   once(promised("claim.B1", "a task that is opened again is free, also for its session"), async () => {
     const task = await openSharedTask(binary, obedient)

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest"
 import { type ClaimsMode, createTaskClaims, RENEW_EVERY_MS } from "../../../.opencode/baton/compaction/claims.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import type { ClaimOutcome } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
 import { promised } from "../../requirements.ts"
@@ -12,7 +13,7 @@ const DOWN = { kind: "unavailable", reason: "database is locked" } as const
 const GATE_MS = 3_000
 
 /** A ledger that answers the first claims as given and then grants them. */
-const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: ClaimsMode = "shared") => {
+const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: ClaimsMode = "shared", idle = "") => {
   const [calls, told] = [[] as string[], [] as string[]]
   const log = createRecordedLog()
   const [released, reopened] = [new Set<string>(), new Set<string>()]
@@ -31,7 +32,20 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
         return new Map(kept.map((id) => [id, reopened.has(id) ? "reopened" : "claimed"]))
       },
       releaseClaims: async (sessionIDs) => void calls.push(`release ${sessionIDs.join(" ")}`),
+      readTask: async (id) => {
+        const claim = { session: "ses_2", isOwn: false, summary: untrusted(HELD.summary) }
+        const task = {
+          id,
+          title: untrusted("T"),
+          status: untrusted("open"),
+          description: untrusted(""),
+          logs: [],
+          claim,
+        }
+        return { kind: "found", task }
+      },
     },
+    isIdleOn: async (taskID, sessionID) => taskID === TASK && sessionID === idle,
     tasks: { owner: async (own) => (own.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : own) },
     mode: async () => world.setting,
     tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
@@ -54,6 +68,20 @@ describe("a session's claim", () => {
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "release ses_1"])
   })
+
+  test(
+    promised("queue.A6", "goes from an idle session to the one that the user speaks to, not from one at work"),
+    async () => {
+      for (const idle of ["ses_2", ""]) {
+        const { claims, calls, told } = setUp([HELD, ...(idle === "" ? [HELD] : [])], "exclusive", idle)
+        const refusal = await claims.toolStarting(first, "edit")
+        const isTaken = idle !== ""
+        expect(calls.includes("release ses_2")).toBe(isTaken)
+        expect(refusal === undefined, refusal).toBe(isTaken)
+        expect(told).toHaveLength(isTaken ? 0 : 1)
+      }
+    },
+  )
 
   test(promised("claim.B1", "is its parent's for a child, and none is made by a handoff or when off"), async () => {
     const { claims, calls, world } = setUp()

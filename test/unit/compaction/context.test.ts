@@ -20,6 +20,7 @@ const setUp = (read: ContextDeps["prompts"]["read"]) => {
     ledger: { readTask: async () => ({ kind: "unknown" }) },
     prompts: { read },
     claimsMode: async () => "shared",
+    isIdleOn: async () => false,
     root: "/nowhere",
     notices: ({ title, message }) => void told.push(`${title}: ${message}`),
     log,

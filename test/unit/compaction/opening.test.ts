@@ -171,6 +171,7 @@ const setUp = (
       notices.push(notice)
       toasts.push(notice.title)
     },
+    isIdleOn: async () => false,
     claimsMode: async () => mode,
     prompts: { read: (name) => ({ kind: "foreign", path: `prompts/${name}.md` }) },
     run: async () => ({ kind: "exited", exitCode: 0, stdout: "3\n", stderr: "" }),

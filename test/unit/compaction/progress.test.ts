@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
-import { createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
+import { createIsAtWork, createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
 import { EMPTY_STATE, type SessionState, withRecorded } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
@@ -37,8 +37,10 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
   const listeners: ((binding: SessionTask) => void)[] = []
   const added: OutboxEntry[] = []
   const outbox: { waiting: OutboxEntry[]; parked: ParkedEntry[] } = { waiting: [], parked: [] }
+  const log = createRecordedLog()
+  const state = createStateFolder(root)
   const progress = createProgress({
-    state: createStateFolder(root),
+    state,
     sessionStates: { load: async () => sessionState },
     tasks: {
       onTask: (listener) => void listeners.push(listener),
@@ -54,7 +56,7 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
     queue: createKeyedQueue(),
     sessions: createFakeSessions(new Map([[sessionID, { messages }]])),
     root,
-    log: createRecordedLog(),
+    log,
     now: () => new Date(),
   })
   // A record reads git's files.
@@ -62,6 +64,7 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
   const file = join(root, ".opencode/state/working", `${sessionID}.json`)
   return {
     progress,
+    isAtWork: createIsAtWork({ state, log }),
     sessionState: () => sessionState,
     change: (path: string): void => {
       const use = { tool: "write", args: { filePath: path }, metadata: {} }
@@ -195,12 +198,12 @@ describe("work in progress", () => {
   })
 
   test(promised("words.B4", "a session is at work in the middle of a turn, and not after it"), async () => {
-    const { progress } = setUp()
-    expect(await progress.isAtWork(sessionID)).toBe(false)
+    const { progress, isAtWork } = setUp()
+    expect(await isAtWork(sessionID)).toBe(false)
     progress.changed(BINDING)
-    await expect.poll(() => progress.isAtWork(sessionID)).toBe(true)
+    await expect.poll(() => isAtWork(sessionID)).toBe(true)
     progress.idle(sessionID)
-    await expect.poll(() => progress.isAtWork(sessionID)).toBe(false)
+    await expect.poll(() => isAtWork(sessionID)).toBe(false)
   })
 
   const compaction = { summaryID: "msg_1", summary: "The lexer is proven.", saysLess: false }
