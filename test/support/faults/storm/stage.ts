@@ -11,7 +11,7 @@ import { recordsIn, stateFolder } from "../fault-stored-table.ts"
 import { addFaultPlugin, HELD_TO_MODES } from "../fault-table.ts"
 import { faultNamed } from "./catalogue.ts"
 import { openGuard } from "./guard.ts"
-import { isOwedLine, owedLogsOf, readPasses } from "./observe.ts"
+import { isOwedLine, owedLogsOf, readPasses, type SeenPass } from "./observe.ts"
 import type { Moment, PlannedFault, StormPlan, Turn } from "./plan.ts"
 import { createStormScript, SHARED_CONTENT, SHARED_FILE } from "./storm-script.ts"
 import { canTrace, tracingLauncher } from "./trace.ts"
@@ -147,7 +147,9 @@ export const openStage = async (plan: StormPlan) => {
     const marks = stateFolder(task, "learning/waiting")
     const isLearned = !existsSync(marks) || readdirSync(marks).length === 0
     if (recordsIn(task, "outbox").length > 0 || !isLearned) return undefined
-    if (readPasses(task, agents.seen.passes).some(({ state }) => /wait|sent/.test(state ?? ""))) return undefined
+    // A start deletes the copies that earlier processes left, in the background.
+    const isUnsettled = ({ state, hasCopy }: SeenPass): boolean => hasCopy || /wait|sent/.test(state ?? "")
+    if (readPasses(task, agents.seen.passes).some(isUnsettled)) return undefined
     // Checked last, since each query starts a process.
     const { logs } = await task.ledger.show(task.taskID)
     const owed = owedLogsOf(agents.seen, wasEverKilled).filter(({ isCertain }) => isCertain)
