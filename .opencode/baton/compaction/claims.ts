@@ -34,7 +34,7 @@ type Entry = {
   state: Promise<ClaimState>
   /** The result of the newest step that has ended. */
   known?: ClaimState
-  /** The next tool claims again a task that another has. */
+  /** The user has spoken since the last tool: the next one claims again a task that the session did not get or lost. */
   isDue?: boolean
 }
 
@@ -156,20 +156,23 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
   }
 
   /** Asks the ledger: another may have released or taken the claim since. */
-  const verify = (entry: Entry): Promise<ClaimState> =>
+  const verify = (entry: Entry, isDue = false): Promise<ClaimState> =>
     next(entry, async (before) => {
       const { binding } = entry
-      if (before.kind === "lost" || before.kind === "refused") return before
-      if (before.kind !== "claimed") return claim(binding, before, { deadlineMs: CALL_DEADLINE_MS })
-      const renewed = await ledger.renewClaims([binding.sessionID], { deadlineMs: CALL_DEADLINE_MS })
+      const options = { deadlineMs: CALL_DEADLINE_MS }
+      if (!isDue && (before.kind === "lost" || before.kind === "refused")) return before
+      if (before.kind !== "claimed") return claim(binding, before, options)
+      const renewed = await ledger.renewClaims([binding.sessionID], options)
       const kind = renewed ? (renewed.get(binding.sessionID) ?? "lost") : "claimed"
-      return kind === "claimed" ? before : end(binding, kind)
+      if (kind === "claimed") return before
+      const ended = end(binding, kind)
+      return isDue ? claim(binding, ended, options) : ended
     })
 
-  /** Claims a task that was opened again, and when it is due, one that another has. */
-  const claimAgain = (entry: Entry, isDue = false): Promise<ClaimState> =>
+  /** Claims a task that was opened again, and when it is due, one that the session does not have. */
+  const claimAgain = (entry: Entry, isDue: boolean): Promise<ClaimState> =>
     next(entry, async (before) =>
-      before.kind === "reopened" || (isDue && before.kind === "held")
+      before.kind === "reopened" || (isDue && before.kind !== "claimed")
         ? claim(entry.binding, before, { deadlineMs: CALL_DEADLINE_MS })
         : before,
     )
@@ -193,7 +196,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
       const owner = await tasks.owner(binding)
       if (!owner) return undefined
       const entry = begin(owner)
-      const { isDue } = entry
+      const { isDue = false } = entry
       entry.isDue = false
       if (setting !== "exclusive" || !WRITING_TOOLS.has(tool)) {
         void claimAgain(entry, isDue)
@@ -201,8 +204,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
       }
       const { taskID, sessionID } = owner
       // An earlier call may wait for a locked database: what was known before holds.
-      void verify(entry)
-      const verified = await withDeadline(claimAgain(entry), GATE_DEADLINE_MS)
+      void verify(entry, isDue)
+      const verified = await withDeadline(claimAgain(entry, false), GATE_DEADLINE_MS)
       const state = verified.kind === "done" ? verified.value : entry.known
       if (state?.kind !== "held" && state?.kind !== "lost") return undefined
       log.info("a tool is refused: the task is another's", { sessionID, taskID, tool })
@@ -212,11 +215,8 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
     userArrived: async (sessionID: string): Promise<void> => {
       const entry = entries.get(sessionID)
       if (!entry) return
-      const before = await entry.state
-      const { kind } = before.kind === "claimed" ? await verify(entry) : before
-      // The holder stays known: a ledger that does not answer now frees no task.
-      if (kind === "held") entry.isDue = true
-      else if (kind !== "claimed" && kind !== "reopened") entries.delete(sessionID)
+      entry.isDue = true
+      if ((await entry.state).kind === "claimed") await verify(entry)
     },
     /** Releases the claim of a deleted session. */
     forget: (sessionID: string): Promise<void> => release([sessionID]),
