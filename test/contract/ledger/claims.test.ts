@@ -98,6 +98,31 @@ describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
   })
 })
 
+test(
+  promised("queue.A4", "a conversation's task is in no queue until its label is asked for, or it is started"),
+  async () => {
+    const { ledger } = open()
+    const told = ["-p", "demo", "-l", "conversation"]
+    const [own, other] = [await ledger.ok("add", "Mine", ...told), await ledger.ok("add", "Another", ...told)]
+    expect(await ledger.ok("ready", "-p", "demo")).toBe("No ready tasks")
+    expect(await ledger.fails("claim", "--next", "-p", "demo")).toContain("no task of project demo is ready and free")
+    expect(await ledger.ok("status", "-p", "demo")).toContain("(0 ready)")
+    for (const line of [["list"], ["ready", ...told]]) {
+      expect(await ledger.ok(...line)).toContain(own)
+      expect(await ledger.ok(...line)).toContain("[conversation] Another")
+    }
+    await ledger.ok("start", own)
+    await ledger.ok("open", own)
+    expect(await ledger.ok("ready", "-p", "demo")).toMatch(new RegExp(`^ID.*\n${own}.*Mine$`))
+    expect(await ledger.ok("show", own)).not.toContain("Labels:")
+    expect(await ledger.ok("claim", "--next", "-p", "demo", "-l", "conversation")).toBe(other)
+    expect(await ledger.ok("show", other), "a claim leaves it the conversation's").toContain(
+      "Labels:      conversation",
+    )
+    expect(await ledger.ok("claim", "--next", "-p", "demo")).toBe(own)
+  },
+)
+
 describe("claims", () => {
   test(promised("claim.B3", "a second claim fails and names the holder; a release makes it free"), async () => {
     const { ledger } = open()

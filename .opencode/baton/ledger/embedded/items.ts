@@ -1,3 +1,4 @@
+import { CONVERSATION_LABEL } from "../labels.ts"
 import { type Dependency, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
 
 /** An item with the status to show. */
@@ -74,7 +75,11 @@ export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, st
 export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolean =>
   new Set(wanted.filter((name) => item.labels.includes(name))).size === wanted.length
 
-/** Open tasks whose dependencies are all resolved, in the order of `list`. @param project "" for all projects */
+/**
+ * Open tasks whose dependencies are all resolved, in the order of `list`; those of conversations only where their label is wanted.
+ *
+ * @param project "" for all projects
+ */
 export const readyItems = (store: LedgerStore, project: string, labels: readonly string[] = []): LabelledItem[] => {
   const items = readItems(store)
   const blocked = blockedIds(items, readDependencies(store))
@@ -84,6 +89,7 @@ export const readyItems = (store: LedgerStore, project: string, labels: readonly
       item.status === "open" &&
       !blocked.has(item.id) &&
       (project === "" || project === item.project) &&
+      (labels.includes(CONVERSATION_LABEL) || !item.labels.includes(CONVERSATION_LABEL)) &&
       hasLabels(item, labels),
   )
 }

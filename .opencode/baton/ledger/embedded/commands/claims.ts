@@ -33,10 +33,10 @@ const openTask = (store: LedgerStore, id: string): ItemRow => {
   return item
 }
 
-const nextTask = (context: CommandContext, project: string): ItemRow => {
+const nextTask = (context: CommandContext, project: string, labels: readonly string[]): ItemRow => {
   if (project === "") throw refuse("project is required (-p)")
   // A claimed task is not ready: it was started.
-  const [next] = readyItems(context.store(), project)
+  const [next] = readyItems(context.store(), project, labels)
   if (next === undefined) throw refuse(`no task of project ${project} is ready and free`)
   return next
 }
@@ -122,6 +122,7 @@ const claim: Command = {
   flags: [
     { name: "next", kind: "switch", about: "the first task of the project that is ready and free; prints its id" },
     { name: "as", kind: "text", about: "the name to claim under ($BATON_HOLDER, else yours); given again, it renews" },
+    { name: "label", short: "l", kind: "list", about: "with --next: only a task with every label" },
     JSON_FLAG,
     SESSION_FLAG,
     { name: "pid", kind: "integer", about: "the claim ends with this process; Baton's own" },
@@ -131,7 +132,11 @@ const claim: Command = {
     if (flags.has("renew")) return renew(context, flags.list("session"))
     if ((id === undefined) !== flags.has("next")) throw refuse("expected the id of a task, or --next")
     const taken = context.write((store) =>
-      take(context, id === undefined ? nextTask(context, flags.text("project")) : openTask(store, id), flags),
+      take(
+        context,
+        id === undefined ? nextTask(context, flags.text("project"), flags.list("label")) : openTask(store, id),
+        flags,
+      ),
     )
     if (flags.has("json")) return [goJson({ task: taken.task_id, ...claimEntry(taken) })]
     return [id === undefined ? taken.task_id : `Claimed ${taken.task_id}`]
