@@ -8,13 +8,14 @@ import {
   ownName,
   putClaim,
   readClaims,
+  readClaimsOf,
   readHost,
   readProcessStart,
 } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { goJson, padRight } from "../format.ts"
-import { findItem, isClosed, readItem, readyItems, updateItem } from "../items.ts"
+import { findItem, firstReady, isClosed, readItem, updateItem } from "../items.ts"
 import type { ClaimRow, ItemRow, LedgerStore } from "../store.ts"
 
 // Commands of Baton alone; prog has no claims.
@@ -36,14 +37,14 @@ const openTask = (store: LedgerStore, id: string): ItemRow => {
 const nextTask = (context: CommandContext, project: string, labels: readonly string[]): ItemRow => {
   if (project === "") throw refuse("project is required (-p)")
   // A claimed task is not ready: it was started.
-  const [next] = readyItems(context.store(), project, labels)
+  const next = firstReady(context.store(), project, labels)
   if (next === undefined) throw refuse(`no task of project ${project} is ready and free`)
   return next
 }
 
 /** Claims of these sessions that were not released. */
 const heldBy = (store: LedgerStore, sessions: readonly string[]): ClaimRow[] =>
-  readClaims(store).filter(({ session_id, lease_until }) => lease_until !== "" && sessions.includes(session_id))
+  readClaimsOf(store, sessions).filter(({ lease_until }) => lease_until !== "")
 
 /**
  * The claim goes on: of the same session, or made by hand under the name of a session that asks now, or under the name that
