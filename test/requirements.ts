@@ -250,7 +250,11 @@ export const REQUIREMENTS = {
 
   "queue.A6":
     "An idle session gives its claim to the session of the same project that the user speaks to; one at work keeps it.",
+  "queue.A3a":
+    "claim --next takes the first task of `ready` by an index, so that its cost does not grow with the ledger's size.",
   "queue.A3b": "A new database that several processes make at the same moment is made once, and each write succeeds.",
+  "queue.A4":
+    "A task that Baton made of a first message is the conversation's: ready and claim --next leave it out until /task queue or prog start; questions and chatter make none, and its title is the first sentence that says something, in any script.",
 
   "cli.A1":
     "baton's commands follow one rule for folders that are no project, unknown options and commands, and times, and say their version.",

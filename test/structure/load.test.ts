@@ -41,7 +41,7 @@ describe("what OpenCode waits for until it is loaded", () => {
 })
 
 test.each([
-  ["compaction-handoff.ts", 53],
+  ["compaction-handoff.ts", 56],
   ["handoff.ts", 56],
   ["session-learning.ts", 48],
   ["pass-over.ts", 80],

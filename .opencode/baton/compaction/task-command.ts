@@ -2,21 +2,21 @@ import { basename } from "node:path"
 import { createLruMap } from "../host/async.ts"
 import { findProjectFolder } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
-import { splitLines } from "../host/messages.ts"
 import { oneLine, quoted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
-import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
+import { CONVERSATION_LABEL } from "../ledger/labels.ts"
 import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { fenced, parseTaskID, unquoteArgument } from "../task/parse.ts"
 import type { TaskRegistry, Undone } from "../task/registry.ts"
+import { shortTitle, TITLE_CHARACTERS, titleFrom } from "../task/title.ts"
 
 type TaskCommandDeps = {
   sessions: Pick<Sessions, "messages">
   outbox: Pick<Outbox, "add">
-  ledger: Pick<Ledger, "readTask" | "readyTasks" | "addTask" | "finishTask" | "setStatus" | "rewriteTask">
+  ledger: Pick<Ledger, "readTask" | "readyTasks" | "addTask" | "finishTask" | "setStatus" | "setLabel" | "rewriteTask">
   tasks: Pick<TaskRegistry, "find" | "bindTo" | "unbind" | "othersOn">
   settings: () => Promise<Settings>
   /** Ends the session's claim on its task. */
@@ -34,14 +34,13 @@ const SHOWN_LOG_LINES = 3
 const READ_LOG_LINES = 20
 const LOG_LINE_CHARACTERS = 240
 const READ_LINE_CHARACTERS = 2_000
-const TITLE_CHARACTERS = 80
-const LEAST_CHARACTERS = 40
 const BEGIN = "Begin the work on it."
 
 const USAGE = [
   "- `/task`: this session's task, and what is ready",
   "- `/task ts-… [what to heed]`: begins the work on a task here",
   "- `/task new TITLE`: makes a task and begins the work on it here",
+  "- `/task queue`: puts this session's task among those that workers take",
   "- `/task done`: sets this session's task to done",
   "- `/task off`: this session works on no task any more",
 ].join("\n")
@@ -51,32 +50,6 @@ const answer = (text: string): string =>
   `/task\n\n${text}\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)`
 
 const taskLine = ({ id, title }: TaskSummary): string => `- ${oneLine(id)}  ${oneLine(title)}`
-
-/** Cuts at a blank, and marks that it did. */
-const shortTitle = (text: string): string => {
-  const line = text.replaceAll(/\s+/g, " ").trim()
-  if (line.length <= TITLE_CHARACTERS) return line
-  const cut = cutText(line, TITLE_CHARACTERS - 1)
-  return `${cutText(cut, Math.max(cut.lastIndexOf(" "), TITLE_CHARACTERS / 2)).trimEnd()}…`
-}
-
-const sentencesOf = (text: string): string[] =>
-  splitLines(text).flatMap((line) => line.split(/(?<=[.!?])\s+/).filter((sentence) => sentence.trim() !== ""))
-
-/**
- * Gives the title for a task that a user's first message sets: its first sentence.
- *
- * @returns undefined for a question, a short message, or another session's draft
- */
-export const titleFrom = (message: string): string | undefined => {
-  const text = unquoteArgument(message).trim()
-  const sentences = sentencesOf(text)
-  const isQuestion = [sentences[0], sentences.at(-1)].some((sentence) => sentence?.trimEnd().endsWith("?"))
-  if (text.length < LEAST_CHARACTERS || isQuestion || text.startsWith("/")) return undefined
-  if (text.includes("Continuing work from session ")) return undefined
-  const title = shortTitle((sentences[0] ?? "").replace(/^[\s#>*-]+/, "").replace(/[.!:]+$/, ""))
-  return title === "" ? undefined : title
-}
 
 export const createTaskCommand = (deps: TaskCommandDeps) => {
   const { sessions, outbox, ledger, tasks, settings, releaseClaim, notices, projectRoot, log } = deps
@@ -113,8 +86,8 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     return answer([own.text, list, USAGE].join("\n\n"))
   }
 
-  const add = async (title: string, description: string) => {
-    const added = await ledger.addTask({ project: await findProject(), title, description }, options)
+  const add = async (task: { title: string; description: string; label?: string }) => {
+    const added = await ledger.addTask({ ...task, project: await findProject() }, options)
     if (added.kind === "failed") log.warn("a task was not made", { reason: added.reason })
     return added
   }
@@ -136,6 +109,23 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     return answer(`Task ${taskID} is done. \`prog open ${taskID}\` reopens it.`)
   }
 
+  const queue = async (sessionID: string): Promise<string> => {
+    const binding = await tasks.find(sessionID)
+    if (!binding) return answer("This session has no task that could be queued.")
+    const { taskID } = binding
+    const read = await ledger.readTask(taskID, options)
+    const isThere = read.kind === "found" && !read.task.labels.includes(CONVERSATION_LABEL)
+    const written = isThere
+      ? ({ kind: "written" } as const)
+      : await ledger.setLabel(taskID, CONVERSATION_LABEL, "unlabel", options)
+    if (written.kind === "written")
+      return answer(
+        `Task ${taskID} is in the queue: while it is open and free, \`prog ready\` and \`prog claim --next\` give it. \`prog open ${taskID}\` opens it once this session is through with it.`,
+      )
+    const reason = written.kind === "unknown" ? "the ledger does not know it" : written.reason
+    return answer(`Task ${taskID} was not put into the queue: ${reason}.`)
+  }
+
   const leave = async (sessionID: string): Promise<string> => {
     const binding = await tasks.unbind(sessionID)
     if (!binding) return answer("This session has no task.")
@@ -143,30 +133,33 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     return answer(`This session works on no task any more; it was ${binding.taskID}.`)
   }
 
-  /** Status of the tasks that were canceled by an undo, for its redo. */
-  const canceled = createLruMap<string>()
+  /** Tasks that were canceled by an undo, as they were before, for its redo. */
+  const canceled = createLruMap<{ status: string; isConversation: boolean }>()
   const OPEN: ReadonlySet<string> = new Set(["open", "in_progress"])
 
   const cancel = async (taskID: string, sessionID: string): Promise<void> => {
     const read = await ledger.readTask(taskID, options)
-    const status = read.kind === "found" ? read.task.status.untrusted : ""
+    const [status, labels] = read.kind === "found" ? [read.task.status.untrusted, read.task.labels] : ["", []]
     const others = await tasks.othersOn(taskID, sessionID)
     if (!OPEN.has(status) || others.length > 0) {
       log.info("the task of an undone message is left as it is", { sessionID, taskID, status, others: others.length })
       return
     }
-    canceled.set(taskID, status)
+    canceled.set(taskID, { status, isConversation: labels.includes(CONVERSATION_LABEL) })
     const written = await ledger.setStatus(taskID, "cancel", options)
     log.info("the task of an undone message is canceled", { sessionID, taskID, result: written.kind })
     notices({ title: `task ${taskID} is canceled`, message: "Its message was undone." })
   }
 
   const restore = async (taskID: string): Promise<void> => {
-    const status = canceled.get(taskID)
-    if (status === undefined) return
+    const before = canceled.get(taskID)
+    if (before === undefined) return
     canceled.delete(taskID)
     await ledger.setStatus(taskID, "open", options)
-    if (status === "in_progress") await ledger.setStatus(taskID, "start", options)
+    if (before.status === "in_progress") await ledger.setStatus(taskID, "start", options)
+    // A start puts it into the queue.
+    if (before.status === "in_progress" && before.isConversation)
+      await ledger.setLabel(taskID, CONVERSATION_LABEL, "label", options)
     notices({ title: `task ${taskID}`, message: "Its message is back, and so is the task." })
   }
 
@@ -193,7 +186,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
           return showState(sessionID)
         case "new": {
           if (rest === "") return answer("A task needs a title: `/task new TITLE`")
-          const added = await add(shortTitle(rest), rest.length > TITLE_CHARACTERS ? rest : "")
+          const added = await add({ title: shortTitle(rest), description: rest.length > TITLE_CHARACTERS ? rest : "" })
           if (added.kind === "failed") return answer(`The task was not made: ${added.reason}.`)
           return `Task: ${added.id}\n\n${rest}`
         }
@@ -201,6 +194,8 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
           return finish(sessionID)
         case "off":
           return leave(sessionID)
+        case "queue":
+          return queue(sessionID)
         default:
           return answer(`\`/task ${word}\` is not known, and a task's id looks like ts-b54507.\n\n${USAGE}`)
       }
@@ -225,7 +220,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
         await tasks.bindTo(sessionID, undone, messageID)
         return true
       }
-      const added = await add(title, description)
+      const added = await add({ title, description, label: CONVERSATION_LABEL })
       if (added.kind === "failed")
         notices({ title: "no task was made of the message", message: added.reason, isProblem: true })
       else await tasks.bindTo(sessionID, added.id, messageID)

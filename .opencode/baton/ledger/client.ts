@@ -215,13 +215,15 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
     },
     listTasks: (options) => readList(["list", "--json"], options),
     readyTasks: (project, options) => readList(["ready", "-p", project, "--json"], options),
-    addTask: async ({ project, title, description }, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
+    addTask: async ({ project, title, description, label }, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
       // prog takes words that begin with a dash as flags.
       const text = takeBytes(toArgument(description), maxTextBytes)
-      const answer = await runner.run(["add", "-p", project, "--desc", text, "--", titleOf(title)], deadlineMs)
+      const flags = ["-p", project, ...(label === undefined ? [] : ["-l", label]), "--desc", text]
+      const answer = await runner.run(["add", ...flags, "--", titleOf(title)], deadlineMs)
       const id = answer.kind === "exited" && answer.exitCode === 0 ? answer.stdout.trim() : undefined
       return id ? { kind: "added", id } : { kind: "failed", reason: reasonOf(answer) }
     },
+    setLabel: (id, label, how, { deadlineMs } = {}) => write([how, "--", id, label], deadlineMs),
     setStatus: (id, how, { deadlineMs } = {}) => write([how, "--", id], deadlineMs),
     rewriteTask: async (id, { title, description }, { deadlineMs } = {}) => {
       const written = await write(["edit", `--title=${titleOf(title)}`, "--", id], deadlineMs)

@@ -42,11 +42,19 @@ export type LedgerTask = {
   readonly definitionOfDone?: Untrusted
   /** Oldest first. `createdAt` is RFC 3339 in UTC, whole seconds. */
   readonly logs: readonly { readonly message: Untrusted; readonly createdAt: string }[]
+  /** In alphabetical order. */
+  readonly labels: readonly string[]
   readonly claim?: TaskClaim
 }
 
 /** A task from `prog list --json`, with the fields that Baton uses. */
-export type TaskSummary = { readonly id: string; readonly title: Untrusted; readonly status: Untrusted }
+export type TaskSummary = {
+  readonly id: string
+  readonly title: Untrusted
+  readonly status: Untrusted
+  /** `prog ready` does not tell them. */
+  readonly labels?: readonly string[]
+}
 
 export type TaskRead =
   | { readonly kind: "found"; readonly task: LedgerTask }
@@ -123,8 +131,13 @@ export type Ledger = LearningLedger &
     listTasks(options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
     /** Tasks of a project, or of all, with nothing left to wait for; undefined when they cannot be read. Default deadline 2 s. */
     readyTasks(project: string, options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
-    /** Adds an open task. @param description cut to what the program can receive */
-    addTask(task: { project: string; title: string; description: string }, options?: CallOptions): Promise<TaskAdded>
+    /** Adds an open task. @param task `description`: cut to what the program can receive */
+    addTask(
+      task: { project: string; title: string; description: string; label?: string },
+      options?: CallOptions,
+    ): Promise<TaskAdded>
+    /** Puts a label on a task, or takes it off. Default deadline 5 s. */
+    setLabel(id: string, label: string, how: "label" | "unlabel", options?: CallOptions): Promise<LedgerWrite>
     /** Cancels, opens or starts a task. Default deadline 5 s. */
     setStatus(id: string, how: "cancel" | "open" | "start", options?: CallOptions): Promise<LedgerWrite>
     /** Replaces title and description. Default deadline 5 s. */
@@ -215,12 +228,13 @@ export const parseTaskJson = (json: string): LedgerTask => {
       const log = toRecord(entry, "a log entry")
       return { message: untrusted(textAt(log, "message")), createdAt: textAt(log, "created_at") }
     }),
+    labels: textsAt(shown, "labels"),
     ...(shown.claim === undefined ? {} : { claim: toClaim(shown.claim) }),
   }
 }
 
 /**
- * Parses the output of `prog list --json` or `prog ready --json` (prog v0.17.0), of which the second has no status.
+ * Parses the output of `prog list --json` or `prog ready --json` (prog v0.17.0), of which the second has no status and no labels.
  *
  * @throws SyntaxError or TypeError when it is not a list of tasks
  */
@@ -231,6 +245,7 @@ export const parseTaskList = (json: string): readonly TaskSummary[] =>
       id: textAt(task, "id"),
       title: untrusted(textAt(task, "title")),
       status: untrusted(optionalTextAt(task, "status") ?? "open"),
+      ...(task.labels === undefined ? {} : { labels: textsAt(task, "labels") }),
     }
   })
 

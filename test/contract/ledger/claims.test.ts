@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { firstReadyQuery } from "../../../.opencode/baton/ledger/embedded/items.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { endWithTest, temporaryFolder } from "../../support/files/with-test.ts"
@@ -12,6 +13,7 @@ import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledg
 import { readSchema, runSql } from "../../support/ledger/ledger-rows.ts"
 import { endsOf } from "../../support/opencode/ends.ts"
 import { NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { testRandom } from "../../support/test-random.ts"
 
 const WORKERS = 8
 const CLAIMS = runs(20)
@@ -97,6 +99,91 @@ describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
     expect((await claimsOf(ledger)).map(({ task }) => task).toSorted()).toEqual(ids)
   })
 })
+
+const STATUSES = ["open", "open", "open", "in_progress", "blocked", "done", "canceled", "draft"]
+
+/** Random items of one project: tasks and epics of any status, with labels, parents and dependencies among them. */
+const randomRows = (random: () => number): string[] => {
+  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value
+  const ids = Array.from({ length: 12 }, (_, at) => `ts-0000${String(at + 10)}`)
+  const epics = Array.from({ length: 3 }, (_, at) => `ep-0000${String(at + 10)}`)
+  const time = (at: number) => `2026-01-02 03:04:${String(at).padStart(2, "0")}.000 +0000 UTC`
+  const item = (id: string, type: string, parent: string, at: number) =>
+    `INSERT INTO items VALUES ('${id}', 'demo', '${type}', 'T', '', '${pick(STATUSES)}', ${pick([1, 2, 2, 3])}, ${parent}, '${time(at)}', '${time(at)}', NULL)`
+  const labels = ["a", "conversation"].map(
+    (name) => `INSERT INTO labels VALUES ('lb-${name}', '${name}', 'demo', NULL, '${time(0)}', '${time(0)}')`,
+  )
+  return [
+    "DELETE FROM item_labels",
+    "DELETE FROM deps",
+    "DELETE FROM items",
+    "DELETE FROM labels",
+    ...labels,
+    ...epics.map((id, at) => item(id, "epic", "NULL", at)),
+    ...ids.map((id, at) => item(id, "task", random() < 0.4 ? `'${pick(epics)}'` : "NULL", Math.floor(at / 2))),
+    ...ids.flatMap((id) =>
+      random() < 0.3 ? [`INSERT INTO item_labels VALUES ('${id}', 'lb-${pick(["a", "conversation"])}')`] : [],
+    ),
+    ...ids.flatMap((id) => {
+      const other = pick([...ids, ...epics])
+      return random() < 0.5 && other !== id ? [`INSERT INTO deps VALUES ('${id}', '${other}')`] : []
+    }),
+  ]
+}
+
+describe("claim --next", () => {
+  test(promised("queue.A3a", "takes what `ready` has first, in random ledgers"), LONG, async () => {
+    const random = testRandom()
+    let taken = 0
+    for (let run = 0; run < runs(15); run++) {
+      const { home, ledger } = open()
+      await ledger.ok("init")
+      runSql(databaseOf(home), randomRows(random))
+      for (const labels of [[], ["-l", "a"], ["-l", "a", "-l", "a"], ["-l", "conversation"]]) {
+        const [first] = await ledger.json<{ id: string }[]>("ready", "-p", "demo", ...labels, "--json")
+        const { exitCode, stdout, stderr } = await held(home)(["claim", "--next", "-p", "demo", ...labels])
+        expect(exitCode === 0 ? stdout.trim() : undefined, stderr).toBe(first?.id)
+        if (exitCode === 0) taken++
+      }
+    }
+    expect(taken).toBeGreaterThan(5)
+  })
+
+  test(promised("queue.A3a", "finds it by the index of what is open, without sorting"), async () => {
+    const { home, ledger } = open()
+    await ledger.task("T")
+    await ledger.ok("claim", "--next", "-p", "demo")
+    const query = `EXPLAIN QUERY PLAN ${firstReadyQuery([])}`.replace("?", "'demo'").replace("?", "'conversation'")
+    const plan = runSql(databaseOf(home), [query])[0]?.map(({ detail }) => String(detail)) ?? []
+    expect(plan[0]).toBe("SEARCH i USING INDEX baton_ready (project=?)")
+    expect(plan.filter((step) => /\bSCAN\b|TEMP B-TREE/.test(step))).toEqual([])
+  })
+})
+
+test(
+  promised("queue.A4", "a conversation's task is in no queue until its label is asked for, or it is started"),
+  async () => {
+    const { ledger } = open()
+    const told = ["-p", "demo", "-l", "conversation"]
+    const [own, other] = [await ledger.ok("add", "Mine", ...told), await ledger.ok("add", "Another", ...told)]
+    expect(await ledger.ok("ready", "-p", "demo")).toBe("No ready tasks")
+    expect(await ledger.fails("claim", "--next", "-p", "demo")).toContain("no task of project demo is ready and free")
+    expect(await ledger.ok("status", "-p", "demo")).toContain("(0 ready)")
+    for (const line of [["list"], ["ready", ...told]]) {
+      expect(await ledger.ok(...line)).toContain(own)
+      expect(await ledger.ok(...line)).toContain("[conversation] Another")
+    }
+    await ledger.ok("start", own)
+    await ledger.ok("open", own)
+    expect(await ledger.ok("ready", "-p", "demo")).toMatch(new RegExp(`^ID.*\n${own}.*Mine$`))
+    expect(await ledger.ok("show", own)).not.toContain("Labels:")
+    expect(await ledger.ok("claim", "--next", "-p", "demo", "-l", "conversation")).toBe(other)
+    expect(await ledger.ok("show", other), "a claim leaves it the conversation's").toContain(
+      "Labels:      conversation",
+    )
+    expect(await ledger.ok("claim", "--next", "-p", "demo")).toBe(own)
+  },
+)
 
 describe("claims", () => {
   test(promised("claim.B3", "a second claim fails and names the holder; a release makes it free"), async () => {

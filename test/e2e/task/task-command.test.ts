@@ -90,6 +90,27 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   once(
+    promised("queue.A4", "a first message's task is in no queue until /task queue, and a question makes none"),
+    async () => {
+      const task = await openSharedTask(binary, script)
+      task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
+      await task.restart()
+      const project = ["-p", basename(task.project.directory)]
+      const prog = (...args: string[]) => task.ledger.prog(...args, ...project)
+      await task.say("Explain to me how the charMap works in this package please, briefly.")
+      expect(await prog("list")).not.toContain("ts-")
+      const id = await task.say("Hallo,\nkannst du z.B. CSV und TSV in den Export einbauen?")
+      expect(await prog("list")).toContain("[conversation] kannst du z.B. CSV und TSV in den Export einbauen")
+      expect(await prog("ready")).not.toContain("CSV")
+      await command(task, id, "queue")
+      expect(newestWords({ conversation: lastTurn(task) })).toMatch(/Task ts-\w+ is in the queue/)
+      const [made = ""] = /ts-\w+/.exec(await prog("ready")) ?? []
+      expect(await prog("claim", "--next")).toContain(made)
+      expect(await prog("list")).not.toContain("[conversation]")
+    },
+  )
+
+  once(
     promised("task.D3", "an agent without bash reads and logs its task by tools, and no other has them"),
     async () => {
       const task = await openSharedTask(binary, script, { config: CONFIG })

@@ -144,7 +144,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await undo(task, id, "Write a converter")
     await eventually(
       "its end",
-      async () => !(await task.ledger.prog("ready")).includes("Write a converter") || undefined,
+      async () => (await task.ledger.prog("list", "--status", "canceled")).includes("Write a converter") || undefined,
       ...LEDGER_WAIT_MS,
     )
     await task.say("Write a formatter for the tables of src/tables.js instead.", id)

@@ -10,7 +10,7 @@ const SCRIPT = `
 const [file, queries] = JSON.parse(await Bun.stdin.text())
 const database = new (await import("bun:sqlite")).Database(file, { create: true, readwrite: true })
 database.run("PRAGMA busy_timeout = 5000")
-const run = (query) => /^\\s*(select|pragma)/i.test(query) ? database.query(query).all() : database.run(query)
+const run = (query) => /^\\s*(select|pragma|explain)/i.test(query) ? database.query(query).all() : database.run(query)
 await Bun.write(Bun.stdout, JSON.stringify(queries.map(run)))`
 
 /** Runs queries on a SQLite file, each on its own; returns the rows of each SELECT and PRAGMA. */

@@ -1,6 +1,6 @@
 import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createLearningCalls } from "../../../.opencode/baton/ledger/client.ts"
-import type { Ledger, LedgerTask, LedgerWrite, TaskRead, TaskSummary } from "../../../.opencode/baton/ledger/ledger.ts"
+import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 
 export type Fault =
   | "none"
@@ -10,18 +10,20 @@ export type Fault =
   /** The write succeeds, and the answer is lost. */
   | "written-unheard"
 
-type ScriptedTask = { title: string; status: string; description: string; messages: string[] }
+type ScriptedTask = { title: string; status: string; description: string; messages: string[]; labels: string[] }
 
 const newTask = (title: string, description = ""): ScriptedTask => ({
   title,
   status: "open",
   description,
   messages: [],
+  labels: [],
 })
-const summaryOf = ([id, { title, status }]: [string, ScriptedTask]): TaskSummary => ({
+const summaryOf = ([id, { title, status, labels }]: [string, ScriptedTask]) => ({
   id,
   title: untrusted(title),
   status: untrusted(status),
+  labels,
 })
 
 const STATUS_AFTER = { cancel: "canceled", open: "open", start: "in_progress" } as const
@@ -69,11 +71,11 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       return { kind: "found", task: found }
     },
     readyTasks: async () => [...tasks].map(summaryOf),
-    addTask: async ({ title, description }) => {
+    addTask: async ({ title, description, label }) => {
       calls.push(`add ${title}`)
       if (!script.readable) return { kind: "failed", reason: "scripted" }
       const id = `ts-add00${tasks.size}`
-      tasks.set(id, newTask(title, description))
+      tasks.set(id, { ...newTask(title, description), labels: label === undefined ? [] : [label] })
       return { kind: "added", id }
     },
     finishTask: (id) => {
@@ -84,6 +86,12 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       calls.push(`${how} ${id}`)
       return write(id, how, (task) => {
         task.status = STATUS_AFTER[how]
+      })
+    },
+    setLabel: (id, label, how) => {
+      calls.push(`${how} ${id} ${label}`)
+      return write(id, how, (task) => {
+        task.labels = [...task.labels.filter((each) => each !== label), ...(how === "label" ? [label] : [])]
       })
     },
     rewriteTask: (id, rewritten) => {

@@ -40,6 +40,7 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
           status: untrusted("open"),
           description: untrusted(""),
           logs: [],
+          labels: [],
           claim,
         }
         return { kind: "found", task }

@@ -33,7 +33,7 @@ test(promised("claim.B2", "the note after a compaction tells that another sessio
   const noteFor = async (session: string): Promise<string> => {
     const { deps } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
     const claim = { session, isOwn: false, summary: untrusted("session ses_2 on this machine") }
-    const about = { title: untrusted("T"), status: untrusted("open"), description: untrusted(""), logs: [] }
+    const about = { title: untrusted("T"), status: untrusted("open"), description: untrusted(""), logs: [], labels: [] }
     const task = { id: BINDING.taskID, ...about }
     const ledger = { readTask: async () => ({ kind: "found", task: { ...task, claim } }) as const }
     const { identity, facts, logs } = await loadContext({ ...deps, ledger }, BINDING, EMPTY_STATE)

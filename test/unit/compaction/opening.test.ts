@@ -126,7 +126,7 @@ describe("the text of the first request", () => {
   })
 })
 
-const NAMED = { id: "ts-b54507", title: untrusted("Teach CRLF"), status: untrusted("open"), logs: [] }
+const NAMED = { id: "ts-b54507", title: untrusted("Teach CRLF"), status: untrusted("open"), logs: [], labels: [] }
 const TASK: LedgerTask = { ...NAMED, description: untrusted("CRLF counts.") }
 const FOUND = { kind: "found", task: TASK } as const
 const MODEL = { providerID: "p", modelID: "m" }

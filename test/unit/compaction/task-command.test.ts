@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { createTaskCommand, titleFrom } from "../../../.opencode/baton/compaction/task-command.ts"
+import { createTaskCommand } from "../../../.opencode/baton/compaction/task-command.ts"
 import { DEFAULT_SETTINGS } from "../../../.opencode/baton/host/settings.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
@@ -75,6 +75,19 @@ describe("/task", () => {
     expect(released).toEqual(["ses_1", "ses_1"])
   })
 
+  test(promised("queue.A4", "queue takes the conversation's label off the session's task, and says so"), async () => {
+    const { expand, ledgerTask, calls, script } = setUp()
+    ledgerTask(taskID).labels = ["conversation", "lexer"]
+    for (const time of ["first", "second"]) expect(await expand("ses_1", "queue"), time).toContain("is in the queue")
+    expect(ledgerTask(taskID).labels).toEqual(["lexer"])
+    expect(calls.filter((call) => call.startsWith("unlabel"))).toEqual([`unlabel ${taskID} conversation`])
+    ledgerTask(taskID).labels = ["conversation"]
+    script.fault = () => "refused"
+    expect(await expand("ses_1", "queue")).toContain(`${taskID} was not put into the queue: scripted refused.`)
+    await expand("ses_1", "off")
+    expect(await expand("ses_1", "queue")).toContain("no task that could be queued")
+  })
+
   test(promised("task.D1", "says what failed, and which words there are"), async () => {
     const { expand, script } = setUp()
     script.fault = () => "refused"
@@ -99,18 +112,6 @@ describe("a ledger that does not answer", () => {
 })
 
 describe("the first message as a task", () => {
-  test.each([
-    [LONG, "Teach the parser CRLF line ends, without touching the lexer"],
-    [`"${LONG}"`, "Teach the parser CRLF line ends, without touching the lexer"],
-    ["# Mend the build\n\nIt is red since yesterday evening on main.", "Mend the build"],
-    [`${"word ".repeat(40)}end.`, `${"word ".repeat(14)}word…`],
-    ["Mend the build.", undefined],
-    ["Can you tell me how the parser handles line ends in strings?", undefined],
-    ["Where is the lexer? I looked for it in every folder of src.", undefined],
-    ["Continuing work from session ses_1. Read the files that it names first.", undefined],
-    ["/review everything that was changed since the last release of this", undefined],
-  ])(promised("task.D2", "%j has the title %j"), (text, title) => expect(titleFrom(text)).toBe(title))
-
   test.each<[Known, string[]]>([
     [{}, ["ts-add002 msg_1"]],
     [{ autoTask: false }, []],
@@ -119,6 +120,14 @@ describe("the first message as a task", () => {
     const { begin, bound } = setUp(known)
     expect(await begin("ses_1", FIRST)).toBe(ids.length > 0)
     expect(bound).toEqual(ids)
+  })
+
+  test(promised("queue.A4", "has the conversation's label, which one of /task new has not"), async () => {
+    const { begin, expand, ledgerTask } = setUp()
+    await begin("ses_1", FIRST)
+    expect(ledgerTask("ts-add002").labels).toEqual(["conversation"])
+    await expand("ses_1", "new Teach it CRLF")
+    expect(ledgerTask("ts-add003").labels).toEqual([])
   })
 
   test(promised("task.D2", "is none where the ledger fails"), async () => {
@@ -144,6 +153,14 @@ describe("the task of a message that was undone", () => {
       expect(ledgerTask(taskID).status).toBe(status)
     }
     expect(told.slice(0, 2)).toEqual([`task ${taskID} is canceled`, `task ${taskID}`])
+  })
+
+  test(promised("queue.A4", "is the conversation's again after the redo, which starts it"), async () => {
+    const { followUndo, ledgerTask, calls } = setUp()
+    Object.assign(ledgerTask(taskID), { status: "in_progress", labels: ["conversation"] })
+    await followUndo("ses_1", UNDONE)
+    await followUndo("ses_1", REDONE)
+    expect(calls.slice(-2)).toEqual([`start ${taskID}`, `label ${taskID} conversation`])
   })
 
   test(promised("words.A3", "stays where it is done, another has it, or Baton did not make it"), async () => {

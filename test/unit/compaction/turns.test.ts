@@ -217,7 +217,7 @@ test.each([
     const handoff = "# Handoff after compaction 1 (session ses_2, summary msg_9, 2025-12-31T00:00:00.000Z)\n\nBy ses_2."
     const description = `CRLF.\n\n<!-- baton:handoff 0123456789ab, x -->\n${handoff}\n<!-- /baton:handoff -->`
     const [title, status] = [untrusted("T"), untrusted("open")]
-    const task = { id: taskID, title, status, logs: [], description: untrusted(description) }
+    const task = { id: taskID, title, status, logs: [], labels: [], description: untrusted(description) }
     const messages = conversation(3)
     const { turns } = setUp(createFakeSessions(new Map([[sessionID, { messages }]])), {
       binding: BINDING,

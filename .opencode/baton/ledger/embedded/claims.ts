@@ -128,6 +128,10 @@ const selectClaims = (store: LedgerStore, rest: string, ...values: readonly Cell
 /** The latest claim first. */
 export const readClaims = (store: LedgerStore): ClaimRow[] => selectClaims(store, "ORDER BY claimed_at DESC, task_id")
 
+/** The claims of these sessions, which may have ended. */
+export const readClaimsOf = (store: LedgerStore, sessions: readonly string[]): ClaimRow[] =>
+  selectClaims(store, `WHERE session_id IN (${sessions.map(() => "?").join(", ")}) ORDER BY task_id`, ...sessions)
+
 /** The newest claim on the task, which may have ended. */
 export const findClaim = (store: LedgerStore, taskId: string): ClaimRow | undefined =>
   selectClaims(store, "WHERE task_id = ?", taskId)[0]

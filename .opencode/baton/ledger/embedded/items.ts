@@ -1,3 +1,4 @@
+import { CONVERSATION_LABEL } from "../labels.ts"
 import { type Dependency, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
 
 /** An item with the status to show. */
@@ -74,7 +75,11 @@ export const dependenciesByItem = (pairs: readonly Dependency[]): Map<string, st
 export const hasLabels = (item: LabelledItem, wanted: readonly string[]): boolean =>
   new Set(wanted.filter((name) => item.labels.includes(name))).size === wanted.length
 
-/** Open tasks whose dependencies are all resolved, in the order of `list`. @param project "" for all projects */
+/**
+ * Open tasks whose dependencies are all resolved, in the order of `list`; those of conversations only where their label is wanted.
+ *
+ * @param project "" for all projects
+ */
 export const readyItems = (store: LedgerStore, project: string, labels: readonly string[] = []): LabelledItem[] => {
   const items = readItems(store)
   const blocked = blockedIds(items, readDependencies(store))
@@ -84,8 +89,42 @@ export const readyItems = (store: LedgerStore, project: string, labels: readonly
       item.status === "open" &&
       !blocked.has(item.id) &&
       (project === "" || project === item.project) &&
+      (labels.includes(CONVERSATION_LABEL) || !item.labels.includes(CONVERSATION_LABEL)) &&
       hasLabels(item, labels),
   )
+}
+
+/** Beside prog's own indexes, and kept by SQLite for the real prog, too. */
+const READY_INDEX = `
+  CREATE INDEX IF NOT EXISTS baton_ready ON items (project, priority, created_at) WHERE type = 'task' AND status = 'open'`
+
+const HAS_LABEL =
+  "EXISTS (SELECT 1 FROM item_labels il JOIN labels l ON l.id = il.label_id WHERE il.item_id = i.id AND l.name = ?)"
+
+/** The rule of `blockedIds` for one item. */
+const IS_BLOCKED = `EXISTS (
+  SELECT 1 FROM deps d JOIN items b ON b.id = d.depends_on
+  WHERE d.item_id = i.id AND b.status NOT IN ('done', 'canceled') AND NOT (
+    b.type = 'epic' AND EXISTS (SELECT 1 FROM items c WHERE c.parent_id = b.id)
+    AND NOT EXISTS (SELECT 1 FROM items c WHERE c.parent_id = b.id AND c.status NOT IN ('done', 'canceled'))))`
+
+/** Its values: project, labels, and the conversation's label where that is not among them. */
+export const firstReadyQuery = (labels: readonly string[]): string => `
+  SELECT i.* FROM items i WHERE i.project = ? AND i.type = 'task' AND i.status = 'open'
+  ${labels.map(() => `AND ${HAS_LABEL}`).join(" ")} ${labels.includes(CONVERSATION_LABEL) ? "" : `AND NOT ${HAS_LABEL}`}
+  AND NOT ${IS_BLOCKED}
+  ORDER BY i.priority, i.created_at, i.rowid LIMIT 1`
+
+/**
+ * The first of `readyItems`, by an index: its cost does not grow with the number of tasks, but with those before it that are blocked.
+ * Within a transaction that writes, since the first call makes the index.
+ */
+export const firstReady = (store: LedgerStore, project: string, labels: readonly string[]): ItemRow | undefined => {
+  store.run(READY_INDEX)
+  // As in hasLabels.
+  if (new Set(labels).size < labels.length) return undefined
+  const values = [project, ...labels, ...(labels.includes(CONVERSATION_LABEL) ? [] : [CONVERSATION_LABEL])]
+  return store.all<ItemRow>(firstReadyQuery(labels), ...values)[0]
 }
 
 // The rules of prog v0.17 about statuses; `draft` comes from later versions of prog. Pure.

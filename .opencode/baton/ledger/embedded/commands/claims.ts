@@ -8,13 +8,14 @@ import {
   ownName,
   putClaim,
   readClaims,
+  readClaimsOf,
   readHost,
   readProcessStart,
 } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { goJson, padRight } from "../format.ts"
-import { findItem, isClosed, readItem, readyItems, updateItem } from "../items.ts"
+import { findItem, firstReady, isClosed, readItem, updateItem } from "../items.ts"
 import type { ClaimRow, ItemRow, LedgerStore } from "../store.ts"
 
 // Commands of Baton alone; prog has no claims.
@@ -33,17 +34,17 @@ const openTask = (store: LedgerStore, id: string): ItemRow => {
   return item
 }
 
-const nextTask = (context: CommandContext, project: string): ItemRow => {
+const nextTask = (context: CommandContext, project: string, labels: readonly string[]): ItemRow => {
   if (project === "") throw refuse("project is required (-p)")
   // A claimed task is not ready: it was started.
-  const [next] = readyItems(context.store(), project)
+  const next = firstReady(context.store(), project, labels)
   if (next === undefined) throw refuse(`no task of project ${project} is ready and free`)
   return next
 }
 
 /** Claims of these sessions that were not released. */
 const heldBy = (store: LedgerStore, sessions: readonly string[]): ClaimRow[] =>
-  readClaims(store).filter(({ session_id, lease_until }) => lease_until !== "" && sessions.includes(session_id))
+  readClaimsOf(store, sessions).filter(({ lease_until }) => lease_until !== "")
 
 /**
  * The claim goes on: of the same session, or made by hand under the name of a session that asks now, or under the name that
@@ -122,6 +123,7 @@ const claim: Command = {
   flags: [
     { name: "next", kind: "switch", about: "the first task of the project that is ready and free; prints its id" },
     { name: "as", kind: "text", about: "the name to claim under ($BATON_HOLDER, else yours); given again, it renews" },
+    { name: "label", short: "l", kind: "list", about: "with --next: only a task with every label" },
     JSON_FLAG,
     SESSION_FLAG,
     { name: "pid", kind: "integer", about: "the claim ends with this process; Baton's own" },
@@ -131,7 +133,11 @@ const claim: Command = {
     if (flags.has("renew")) return renew(context, flags.list("session"))
     if ((id === undefined) !== flags.has("next")) throw refuse("expected the id of a task, or --next")
     const taken = context.write((store) =>
-      take(context, id === undefined ? nextTask(context, flags.text("project")) : openTask(store, id), flags),
+      take(
+        context,
+        id === undefined ? nextTask(context, flags.text("project"), flags.list("label")) : openTask(store, id),
+        flags,
+      ),
     )
     if (flags.has("json")) return [goJson({ task: taken.task_id, ...claimEntry(taken) })]
     return [id === undefined ? taken.task_id : `Claimed ${taken.task_id}`]

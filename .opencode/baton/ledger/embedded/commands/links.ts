@@ -44,6 +44,14 @@ export const addLabel = (context: CommandContext, itemId: string, project: strin
   context.store().insert("item_labels", { item_id: itemId, label_id }, "OR IGNORE")
 }
 
+/** Takes a label off an item, if it has it. Called inside a write. */
+export const removeLabel = (store: LedgerStore, itemId: string, name: string): void =>
+  void store.run(
+    "DELETE FROM item_labels WHERE item_id = ? AND label_id IN (SELECT id FROM labels WHERE name = ?)",
+    itemId,
+    name,
+  )
+
 /** A command with two arguments that writes. */
 type PairCommand = Pick<Command, "name" | "operands" | "summary"> & {
   readonly write: (first: string, second: string, store: LedgerStore, context: CommandContext) => string

@@ -1,7 +1,8 @@
+import { CONVERSATION_LABEL } from "../../labels.ts"
 import { type Command, refuse, withErrorPrefix } from "../command.ts"
 import { DRAFT_IN_EPIC, readItem, requireItem, updateItem } from "../items.ts"
 import type { ItemRow, LedgerStore } from "../store.ts"
-import { addDependency, addLabel, ensureProject, setParent } from "./links.ts"
+import { addDependency, addLabel, ensureProject, removeLabel, setParent } from "./links.ts"
 
 const DEFAULT_PRIORITY = 2
 
@@ -156,9 +157,11 @@ type StatusChange = Pick<Command, "name" | "summary"> & {
   readonly answer: (id: string) => readonly string[]
   /** @throws LedgerError for a task that may not have the status */
   readonly check?: (store: LedgerStore, id: string) => void
+  /** Changes in the same transaction what goes with the status. */
+  readonly also?: (store: LedgerStore, id: string) => void
 }
 
-const statusCommand = ({ name, summary, status, answer, check }: StatusChange): Command => ({
+const statusCommand = ({ name, summary, status, answer, check, also }: StatusChange): Command => ({
   name,
   operands: "<id>",
   summary,
@@ -167,6 +170,7 @@ const statusCommand = ({ name, summary, status, answer, check }: StatusChange): 
     context.write((store) => {
       check?.(store, id)
       setStatus(store, id, status, context.timestamp())
+      also?.(store, id)
       return answer(id)
     }),
 })
@@ -176,6 +180,8 @@ const start = statusCommand({
   summary: "Begin work on a task",
   status: "in_progress",
   answer: (id) => [`Started ${id}`],
+  // Somebody takes it up as a task.
+  also: (store, id) => removeLabel(store, id, CONVERSATION_LABEL),
 })
 
 const REFLECTION = `
