@@ -110,21 +110,23 @@ const VERB_LAST: readonly string[] = [
 
 /** A mark that does not end a quotation, or a word of those that leave the order as it is. */
 const GOES_ON = `^(?:$|\\s*[(.,;:!?…，。！？；：、،؟।](?!["'”’»])|\\s+[–—-]+\\s|\\s*(?:吧|并|然后|而且|但|不过|吗|的工作|的开发)|\\s+(?:و\\p{L}|${oneOf(
-  "and|but|then|now|please|today|again|first|next|from|with|without|until|till|before|so|using|by|here|asap|right|immediately|instead|carefully|where",
+  "and|but|then|now|please|today|again|first|next|from (?:where|scratch|the)|with|without|until|till|before|so|using|by|asap|right|immediately|instead|carefully|where",
   "und|aber|bitte|jetzt|heute|zuerst|als nächstes|weiter|fort|an|vor|um|ohne|bis|mit|dann",
   "et|mais|puis|maintenant|aujourd'hui|d'abord|s'il|stp|svp|sans|avant|avec",
   "y|e|pero|ahora|hoy|por favor|primero|sin|hasta|antes|con|mas|agora|hoje|primeiro|sem|até|com",
   "и|но|а|сейчас|сегодня|пожалуйста|сначала|без|до|затем|дальше",
   "ثم|لكن|الآن|اليوم|من فضلك|دون|بدون|حتى|قبل|رجاء",
 )}(?![\\p{L}\\p{M}])))`
-/** An order for another time, or an example. */
-const IS_LATER = `^(?:\\s*(?:weiter|fort|an|vor|um|吧))?[\\s.,;:!…，。；：、،–—-]*(?:(?:but|and|aber|und|mais|et|pero|y|mas|e|но|а|и) |但是?|不过|و?لكن |و)?${oneOf(
+const BETWEEN =
+  "\\s*(?:weiter|fort|an|vor|um|吧|please|today|again|bitte|jetzt|heute|aujourd'hui|hoy|hoje|por favor|сегодня|пожалуйста)"
+/** An order for another time, an example, or a denial behind the id. */
+const IS_LATER = `^(?:${BETWEEN})+ (?:not|nicht|no|não|не)(?![\\p{L}\\p{M}])|^(?:${BETWEEN})*[\\s.,;:!…，。；：、،–—-]*(?:(?:but|and|aber|und|mais|et|pero|y|mas|e|но|а|и) |但是?|不过|و?لكن |و)?${oneOf(
   "not (?:yet|now|today|before|until)|next (?:week|month|time)|only|later|tomorrow|when|once|after|if|unless|soon|for example|e\\.g",
   "nicht (?:jetzt|heute)|(?:jetzt|heute) nicht|noch nicht|erst|nur|später|morgen|wenn|sobald|nachdem|falls|zum beispiel|z\\.b",
   "pas (?:maintenant|encore|aujourd)|plus tard|demain|quand|lorsque|dès|après|si|seulement|par exemple",
   "(?:no|todavía no|aún no|não|ainda não) (?:ahora|hoy|agora|hoje)|todavía no|aún no|ainda não|más tarde|mais tarde|mañana|amanhã|cuando|quando|después|depois|se|solo|só|por e[jx]emplo",
   "не (?:сейчас|сегодня)|пока не|позже|потом|завтра|когда|после|если|только|например",
-  "等|先别|先不|不是现在|以后|之后|如果|明天|稍后|ليس|غدا|لاحقا|عندما|بعد|إذا",
+  "先?等|先别|先不|不是现在|以后|之后|如果|明天|稍后|ليس|غدا|لاحقا|عندما|بعد|إذا",
 )}(?!\\p{Script=Latin}|\\p{Script=Cyrillic})`
 const patterns = once(() => ({
   orders: [VERB_FIRST, ...VERB_LAST].map((pattern) => new RegExp(pattern, "i")),
