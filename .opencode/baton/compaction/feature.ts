@@ -92,6 +92,12 @@ export const createCompactionFeature = (
     const { createTaskCommand } = await import("./task-command.ts")
     return createTaskCommand({ ...shared, settings, releaseClaim: turns.releaseClaim, projectRoot })
   })
+  /** Tells the user once how to take up a task that a message mentions, if the ledger knows it. */
+  const tellMentioned = async (sessionID: string, taskID: string): Promise<void> => {
+    if ((await shared.ledger.readTask(taskID)).kind !== "found") return
+    const key = `${sessionID} mentions ${taskID}`
+    shared.notices({ key, title: `${taskID} is mentioned`, message: `/task ${taskID} takes it up` })
+  }
   return {
     ...turns,
     addNote: (messages: StoredMessage[]) => addNote(messages, mayUseShell),
@@ -119,11 +125,14 @@ export const createCompactionFeature = (
       for (const { taskID } of [before, after].filter((task) => task !== undefined))
         await progress.undone({ sessionID, taskID })
     },
-    /** @param command the command whose template the message is */
+    /**
+     * @param command the command whose template the message is
+     * @param mayBegin it is a session's first: where it names no task, one is made of it if the user wants that
+     */
     userMessage: async (
       message: UserMessage,
       parts: readonly Part[],
-      command: TypedMessage["command"],
+      { command, mayBegin }: { command: TypedMessage["command"]; mayBegin: boolean },
     ): Promise<undefined> => {
       const { sessionID, id: messageID, model } = message
       const text = collectUserText(parts)
@@ -132,9 +141,12 @@ export const createCompactionFeature = (
       if (undone.length > 0 && !tasks.cached(sessionID)) await shared.sessionStates.update(sessionID, withoutTask)
       if (made && !tasks.cached(sessionID))
         await (await taskCommand()).begin(sessionID, { messageID, text }, made.taskID)
+      const make = async () => mayBegin && (await taskCommand()).begin(sessionID, { messageID, text })
       // On disk before the request is sent.
-      await tasks.userMessage({ sessionID, messageID, createdAt: message.time.created, text, command })
+      const said = { sessionID, messageID, createdAt: message.time.created, text, command }
+      const mentioned = await tasks.userMessage(said, make)
       userArrived(sessionID, model)
+      for (const taskID of mentioned) void tellMentioned(sessionID, taskID)
       // Read beside the task, for the request that follows.
       if (tasks.cached(sessionID)) agents().catch(() => {})
     },

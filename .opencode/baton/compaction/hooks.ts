@@ -116,11 +116,11 @@ export const createCompactionHooks = (core: Core): Hooks => {
       const given = commands.get(sessionID)
       commands.delete(sessionID)
       const typed = given && sharesText(given.parts, parts) ? given : undefined
-      if (parts.some((part) => part.type === "text" && mayNameTask(part.text))) taskless.delete(sessionID)
-      else if (unopened.has(sessionID) && (await (await load()).beginTask(message, parts))) taskless.delete(sessionID)
-      unopened.delete(sessionID)
-      if (!isTaskless(sessionID)) return (await load()).userMessage(message, parts, typed)
-      return undefined
+      const mayName = parts.some((part) => part.type === "text" && mayNameTask(part.text))
+      const isFirst = unopened.delete(sessionID)
+      if (mayName || (isFirst && (await (await load()).beginTask(message, parts)))) taskless.delete(sessionID)
+      if (isTaskless(sessionID)) return undefined
+      return (await load()).userMessage(message, parts, { command: typed, mayBegin: isFirst && mayName })
     }),
     "chat.params": hook("chat.params", SHORT_DEADLINE_MS, async (request: ModelRequest) => {
       const { sessionID } = request

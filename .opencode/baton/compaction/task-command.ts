@@ -7,16 +7,17 @@ import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import type { Notices } from "../host/tui.ts"
 import { CONVERSATION_LABEL } from "../ledger/labels.ts"
-import type { Ledger, TaskSummary } from "../ledger/ledger.ts"
+import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { fenced, parseTaskID, unquoteArgument } from "../task/parse.ts"
-import type { TaskRegistry, Undone } from "../task/registry.ts"
+import { fenced, parseTask, parseTaskID, unquoteArgument } from "../task/parse.ts"
+import type { SessionTask, TaskRegistry, Undone } from "../task/registry.ts"
 import { shortTitle, TITLE_CHARACTERS, titleFrom } from "../task/title.ts"
+import { createTaskList, type TaskListDeps } from "./task-list.ts"
 
 type TaskCommandDeps = {
   sessions: Pick<Sessions, "messages">
   outbox: Pick<Outbox, "add">
-  ledger: Pick<Ledger, "readTask" | "readyTasks" | "addTask" | "finishTask" | "setStatus" | "setLabel" | "rewriteTask">
+  ledger: TaskListDeps["ledger"] & Pick<Ledger, "addTask" | "finishTask" | "setStatus" | "setLabel" | "rewriteTask">
   tasks: Pick<TaskRegistry, "find" | "bindTo" | "unbind" | "othersOn">
   settings: () => Promise<Settings>
   /** Ends the session's claim on its task. */
@@ -25,11 +26,11 @@ type TaskCommandDeps = {
   /** The folder that holds `.opencode`. */
   projectRoot: string
   log: Log
+  now: () => Date
 }
 
 /** OpenCode waits 3 s for the command. */
 const LEDGER_DEADLINE_MS = 2_500
-const SHOWN_READY = 10
 const SHOWN_LOG_LINES = 3
 const READ_LOG_LINES = 20
 const LOG_LINE_CHARACTERS = 240
@@ -37,7 +38,8 @@ const READ_LINE_CHARACTERS = 2_000
 const BEGIN = "Begin the work on it."
 
 const USAGE = [
-  "- `/task`: this session's task, and what is ready",
+  "- `/task`: this session's task, and what there is to do",
+  "- `/task WORD…`: looks for a task by its title or id",
   "- `/task ts-… [what to heed]`: begins the work on a task here",
   "- `/task new TITLE`: makes a task and begins the work on it here",
   "- `/task queue`: puts this session's task among those that workers take",
@@ -49,41 +51,45 @@ const USAGE = [
 const answer = (text: string): string =>
   `/task\n\n${text}\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)`
 
-const taskLine = ({ id, title }: TaskSummary): string => `- ${oneLine(id)}  ${oneLine(title)}`
-
 export const createTaskCommand = (deps: TaskCommandDeps) => {
   const { sessions, outbox, ledger, tasks, settings, releaseClaim, notices, projectRoot, log } = deps
   const options = { deadlineMs: LEDGER_DEADLINE_MS }
+  const list = createTaskList(deps)
 
   const findProject = async (): Promise<string> =>
     (await settings()).learning.project ?? basename(await findProjectFolder(projectRoot))
 
-  const describeOwn = async (sessionID: string): Promise<{ taskID?: string; text: string }> => {
-    const binding = await tasks.find(sessionID)
-    if (!binding) return { text: "This session has no task." }
+  const describeOwn = async (binding: SessionTask | undefined): Promise<string> => {
+    if (!binding) return "This session has no task."
     const { taskID } = binding
     const read = await ledger.readTask(taskID, options)
     if (read.kind !== "found") {
       const why = read.kind === "unknown" ? "does not know it" : "does not answer"
-      return { taskID, text: `This session's task is ${taskID}; the ledger ${why}.` }
+      return `This session's task is ${taskID}; the ledger ${why}.`
     }
     const { title, status, logs } = read.task
     const lines = logs.slice(-SHOWN_LOG_LINES).map(({ message }) => `  - ${oneLine(message, LOG_LINE_CHARACTERS)}`)
-    const shown = `This session's task: ${taskID}, ${oneLine(title)} (${oneLine(status)})`
-    return { taskID, text: [shown, ...lines].join("\n") }
+    return [`This session's task: ${taskID}, ${oneLine(title)} (${oneLine(status)})`, ...lines].join("\n")
   }
 
   const showState = async (sessionID: string): Promise<string> => {
+    const [project, binding] = await Promise.all([findProject(), tasks.find(sessionID)])
+    const shown = [describeOwn(binding), list.overview(project, binding?.taskID, LEDGER_DEADLINE_MS)]
+    return answer([...(await Promise.all(shown)), USAGE].join("\n\n"))
+  }
+
+  /** The id that a word is: with a prefix of prog's, or one that the ledger knows. */
+  const findNamed = async (word: string): Promise<string | undefined> => {
+    const taskID = parseTaskID(`Task: ${word}`)
+    if (taskID === undefined || parseTask(`Task: ${word}`)) return taskID
+    return (await ledger.readTask(taskID, options)).kind === "found" ? taskID : undefined
+  }
+
+  const search = async (words: string): Promise<string> => {
     const project = await findProject()
-    const [own, ready] = await Promise.all([describeOwn(sessionID), ledger.readyTasks(project, options)])
-    const others = ready?.filter(({ id }) => id !== own.taskID).slice(0, SHOWN_READY)
-    const list =
-      others === undefined
-        ? "What is ready is not known: the ledger does not answer."
-        : others.length === 0
-          ? `Nothing else is ready in ${project}.`
-          : [`Ready in ${project}:`, ...others.map(taskLine)].join("\n")
-    return answer([own.text, list, USAGE].join("\n\n"))
+    const found = await list.search(project, words, LEDGER_DEADLINE_MS)
+    const none = `No task of ${project} that is not closed has “${oneLine(words)}” in its title or id.\n\n${USAGE}`
+    return answer(found ?? none)
   }
 
   const add = async (task: { title: string; description: string; label?: string }) => {
@@ -179,7 +185,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
       const text = unquoteArgument(given).trim()
       const [word = ""] = text.split(/\s/, 1)
       const rest = text.slice(word.length).trim()
-      const taskID = parseTaskID(`Task: ${word}`)
+      const taskID = await findNamed(word)
       if (taskID !== undefined) return `Task: ${taskID}\n\n${rest || BEGIN}`
       switch (word) {
         case "":
@@ -197,7 +203,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
         case "queue":
           return queue(sessionID)
         default:
-          return answer(`\`/task ${word}\` is not known, and a task's id looks like ts-b54507.\n\n${USAGE}`)
+          return search(text)
       }
     },
     /**

@@ -8,7 +8,7 @@ import type { CompactionFeature } from "./feature.ts"
 
 /** The second is for a project or a user that already has a command named task. */
 const COMMANDS = ["task", "baton-task"] as const
-const COMMAND_DESCRIPTION = "this session's task [ts-… | new TITLE | queue | done | off]"
+const COMMAND_DESCRIPTION = "this session's task [ts-… | WORD | new TITLE | queue | done | off]"
 /** Replaced before the message is sent. */
 const COMMAND_TEMPLATE = `/task $ARGUMENTS
 

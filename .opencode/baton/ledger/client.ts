@@ -10,7 +10,7 @@ import {
   type LearningLedger,
   type Ledger,
   type LedgerWrite,
-  parseClaimOf,
+  parseClaims,
   parseLearningsJson,
   parseTaskJson,
   parseTaskList,
@@ -67,9 +67,10 @@ export const createLearningCalls = ({ read, write }: LearningCallDeps): Learning
 /** `prog claim` names the holder after these words. */
 const HELD = /^Error: \S+ is claimed by (.+); 'prog release /m
 
-type ClaimCalls = ClaimLedger & {
-  readClaim(id: string): Promise<TaskClaim | undefined>
-}
+type ClaimCalls = ClaimLedger &
+  Pick<Ledger, "listClaims"> & {
+    readClaim(id: string): Promise<TaskClaim | undefined>
+  }
 
 const sessionFlags = (sessionIDs: readonly string[]): string[] => sessionIDs.flatMap((id) => ["--session", id])
 
@@ -78,40 +79,47 @@ const parseRenewed = (stdout: string): RenewedClaims => {
   return new Map(lines.map((line) => line.split(" ")).map(([id = "", word]) => [id, word ? "reopened" : "claimed"]))
 }
 
-const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): ClaimCalls => ({
-  claimTask: async (id, sessionID, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
-    const args = ["claim", "--pid", String(process.pid), ...sessionFlags([sessionID]), "--", id]
-    const answer = await runEmbedded(args, deadlineMs)
-    if (answer.kind === "unavailable") return answer
-    if (answer.exitCode === 0) return { kind: "claimed" }
-    const summary = HELD.exec(answer.stderr)?.[1]
-    if (summary !== undefined) return { kind: "held", summary }
-    const reason = `prog claim exited with ${answer.exitCode}: ${complaint(answer.stderr)}`
-    const isRefused = isUnknownTask(answer.stderr) || answer.stderr.includes(`'prog open ${id}'`)
-    return { kind: isRefused ? "refused" : "unavailable", reason }
-  },
-  renewClaims: async (sessionIDs, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
-    const answer = await runEmbedded(["claim", "--renew", ...sessionFlags(sessionIDs)], deadlineMs)
-    if (answer.kind === "exited" && answer.exitCode === 0) return parseRenewed(answer.stdout)
-    log.warn("claims are not renewed", { sessionIDs, reason: reasonOf(answer) })
-    return undefined
-  },
-  releaseClaims: async (sessionIDs) => {
-    const answer = await runEmbedded(["release", ...sessionFlags(sessionIDs)], WRITE_DEADLINE_MS)
-    if (answer.kind === "exited" && answer.exitCode === 0) log.debug("claims are released", { sessionIDs })
-    else log.warn("claims are not released: they end with the process", { sessionIDs, reason: reasonOf(answer) })
-  },
-  readClaim: async (id) => {
-    const answer = await runEmbedded(["claims", "--json"], CLAIM_DEADLINE_MS)
+const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): ClaimCalls => {
+  const readClaims = async (args: readonly string[], deadlineMs: number) => {
+    const answer = await runEmbedded(["claims", ...args, "--json"], deadlineMs)
     try {
-      if (answer.kind === "exited" && answer.exitCode === 0) return parseClaimOf(id, answer.stdout)
-      log.debug("the claim is unknown", { id, reason: reasonOf(answer) })
+      if (answer.kind === "exited" && answer.exitCode === 0) return parseClaims(answer.stdout)
+      log.debug("the claims are unknown", { reason: reasonOf(answer) })
     } catch (error) {
-      log.warn("the claims are unreadable", { id, error: describeError(error) })
+      log.warn("the claims are unreadable", { error: describeError(error) })
     }
     return undefined
-  },
-})
+  }
+  return {
+    claimTask: async (id, sessionID, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
+      const args = ["claim", "--pid", String(process.pid), ...sessionFlags([sessionID]), "--", id]
+      const answer = await runEmbedded(args, deadlineMs)
+      if (answer.kind === "unavailable") return answer
+      if (answer.exitCode === 0) return { kind: "claimed" }
+      const summary = HELD.exec(answer.stderr)?.[1]
+      if (summary !== undefined) return { kind: "held", summary }
+      const reason = `prog claim exited with ${answer.exitCode}: ${complaint(answer.stderr)}`
+      const isRefused = isUnknownTask(answer.stderr) || answer.stderr.includes(`'prog open ${id}'`)
+      return { kind: isRefused ? "refused" : "unavailable", reason }
+    },
+    renewClaims: async (sessionIDs, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
+      const answer = await runEmbedded(["claim", "--renew", ...sessionFlags(sessionIDs)], deadlineMs)
+      if (answer.kind === "exited" && answer.exitCode === 0) return parseRenewed(answer.stdout)
+      log.warn("claims are not renewed", { sessionIDs, reason: reasonOf(answer) })
+      return undefined
+    },
+    releaseClaims: async (sessionIDs) => {
+      const answer = await runEmbedded(["release", ...sessionFlags(sessionIDs)], WRITE_DEADLINE_MS)
+      if (answer.kind === "exited" && answer.exitCode === 0) log.debug("claims are released", { sessionIDs })
+      else log.warn("claims are not released: they end with the process", { sessionIDs, reason: reasonOf(answer) })
+    },
+    readClaim: async (id) => (await readClaims([], CLAIM_DEADLINE_MS))?.get(id),
+    listClaims: async (project, { deadlineMs = READ_DEADLINE_MS } = {}) => {
+      const claims = await readClaims(["-p", project], deadlineMs)
+      return claims && new Map([...claims].map(([id, { summary }]) => [id, summary]))
+    },
+  }
+}
 
 export type LedgerDeps = RunnerDeps & {
   readonly state: Pick<StateFolder, "path" | "write">
@@ -213,7 +221,8 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
         return { kind: "unavailable", reason, answered: true }
       }
     },
-    listTasks: (options) => readList(["list", "--json"], options),
+    listTasks: ({ project, ...options } = {}) =>
+      readList(["list", ...(project === undefined ? [] : ["-p", project, "--type", "task"]), "--json"], options),
     readyTasks: (project, options) => readList(["ready", "-p", project, "--json"], options),
     addTask: async ({ project, title, description, label }, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
       // prog takes words that begin with a dash as flags.

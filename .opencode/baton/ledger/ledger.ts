@@ -127,10 +127,15 @@ export type Ledger = LearningLedger &
     mayHaveLearnings(): Promise<boolean>
     /** Default deadline 2 s. `withClaim`: also where the real prog is used, which has no claims. */
     readTask(id: string, options?: CallOptions & { readonly withClaim?: boolean }): Promise<TaskRead>
-    /** All tasks and epics of the database; undefined when they cannot be read. Default deadline 2 s. */
-    listTasks(options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
+    /** All tasks and epics of the database, or the tasks of a project; undefined when they cannot be read. Default deadline 2 s. */
+    listTasks(options?: CallOptions & { readonly project?: string }): Promise<readonly TaskSummary[] | undefined>
     /** Tasks of a project, or of all, with nothing left to wait for; undefined when they cannot be read. Default deadline 2 s. */
     readyTasks(project: string, options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
+    /**
+     * The claims that hold on a project's tasks, in words, by the task's id; undefined when they cannot be read. Default
+     * deadline 2 s.
+     */
+    listClaims(project: string, options?: CallOptions): Promise<ReadonlyMap<string, Untrusted> | undefined>
     /** Adds an open task. @param task `description`: cut to what the program can receive */
     addTask(
       task: { project: string; title: string; description: string; label?: string },
@@ -201,14 +206,16 @@ const toClaim = (value: unknown): TaskClaim => {
 /**
  * Parses the output of `prog claims --json`.
  *
- * @returns the task's claim, if there is one
+ * @returns the claims by the id of their task
  * @throws SyntaxError or TypeError when it is not a list of claims
  */
-export const parseClaimOf = (id: string, json: string): TaskClaim | undefined => {
-  const claims = toList(JSON.parse(json), "a list of claims")
-  const found = claims.find((claim) => textAt(toRecord(claim, "a claim"), "task") === id)
-  return found === undefined ? undefined : toClaim(found)
-}
+export const parseClaims = (json: string): ReadonlyMap<string, TaskClaim> =>
+  new Map(
+    toList(JSON.parse(json), "a list of claims").map((claim) => [
+      textAt(toRecord(claim, "a claim"), "task"),
+      toClaim(claim),
+    ]),
+  )
 
 /**
  * Parses the output of `prog show ID --json` (prog v0.17.0).

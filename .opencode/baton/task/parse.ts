@@ -1,7 +1,8 @@
 import type { Part } from "@opencode-ai/sdk"
-import { collectUserText, splitLines } from "../host/messages.ts"
+import { collectUserText, OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { cutText } from "../host/text.ts"
+import { idsIn, tasksTakenUp } from "./naming.ts"
 
 /** `opencode run "a b"` sends an argument that has a blank as `"a b"`; `$(cat file)` may add a byte order mark. */
 const OPENING = /^\uFEFF?"?\uFEFF?/
@@ -58,6 +59,9 @@ const TASK_LINE = /^Task:[ \t\u00a0]*([A-Za-z]{2,})-([0-9A-Fa-f]{4,12})(?![\p{L}
 /** prog's prefixes of tasks and epics. No word of any language starts with `ts-`. */
 const PROG_PREFIXES: ReadonlySet<string> = new Set(["ts", "ep"])
 
+/** Any other id on a `Task:` line may be another tracker's, as PROJ-1234 is. */
+const isProgID = (taskID: string): boolean => PROG_PREFIXES.has(taskID.slice(0, taskID.indexOf("-")))
+
 /** prog stores ids in lower case and compares them exactly, so Baton keeps only that form. */
 const canonicalTaskID = (id: string): string => id.toLowerCase()
 
@@ -75,21 +79,23 @@ const parseTaskLine = (line: string): string | undefined => {
   return canonicalTaskID(`${prefix}-${hex}`)
 }
 
+const findTaskLine = (text: string, accepts: (taskID: string) => boolean): string | undefined => {
+  for (const line of userLines(text)) {
+    const taskID = parseTaskLine(line)
+    if (taskID !== undefined && accepts(taskID)) return taskID
+  }
+  return undefined
+}
+
 /**
- * Finds the first line of a user's text that names a task, inside a code fence or not.
+ * Finds the first line of a user's text that has the form of a `Task:` line, inside a code fence or not.
  *
  * A message pasted without `> ` cannot be distinguished from the user's own words; it loses, since it comes after the user's
  * line. Linear in the length of the text.
  *
  * @param text user-authored text, as `collectUserText` gives it
  */
-export const parseTaskID = (text: string): string | undefined => {
-  for (const line of userLines(text)) {
-    const taskID = parseTaskLine(line)
-    if (taskID !== undefined) return taskID
-  }
-  return undefined
-}
+export const parseTaskID = (text: string): string | undefined => findTaskLine(text, () => true)
 
 /** The roles of agents; each has a prompt file `prompts/<role>.md`. */
 export const ROLES = ["worker", "planner"] as const
@@ -139,18 +145,18 @@ const statedRole = (text: string): Omit<ParsedTask, "taskID"> => {
  * Reads task and role from a user's text. The contract with the prompts: docs/prompts.md.
  *
  * @param text user-authored text, as `collectUserText` gives it; synthetic, assistant and tool text must not be in it
- * @returns undefined when no line names a task; the id is in lower case
+ * @returns undefined when no line names a task by an id of prog's; the id is in lower case
  */
 export const parseTask = (text: string): ParsedTask | undefined => {
-  const taskID = parseTaskID(text)
+  const taskID = findTaskLine(text, isProgID)
   return taskID === undefined ? undefined : { taskID, ...statedRole(text) }
 }
 
 /** Tells whether a user's message sets the task of its session. */
 export const setsTask = (parts: readonly Part[]): boolean => parseTask(collectUserText(parts)) !== undefined
 
-// Natural spellings: a line of the user's that only names a task, as `Work on ts-b54507`. A program writes
-// the exact form; a natural one counts only if the ledger knows the id, since ids stand in pasted text, too.
+// Natural spellings: a line of the user's that only names a task, as `Task ts-b54507`, or a sentence that takes one up (naming.ts).
+// A program writes the exact form; a natural one counts only if the ledger knows the id, since ids stand in pasted text, too.
 
 /** A longer line is prose. */
 const MAX_NAMING_CHARACTERS = 80
@@ -160,7 +166,9 @@ const WRAPPED_CHARACTERS = 40
 /** prog's own prefixes only, so that no word is an id. Without `u`, for the sake of look-alikes (see TASK_LINE). */
 const PROG_ID = "(?<id>(?:ts|ep)-[0-9a-f]{4,12})"
 
-const LABEL = "(?:(?:your|the) )?(?:task|epic)(?: id)?(?: is |(?<sign> ?[:\uFF1A=]) ?| )"
+const LABEL =
+  "(?:(?:(?:your|the) )?(?:task|epic)(?: id)?(?: is |(?<sign> ?[:\uFF1A=]) ?| )|" +
+  "(?:aufgabe|tâche|tarea|tarefa|задача|任务|任務|タスク|작업|المهمة|कार्य) ?[:\uFF1A=] ?)"
 /** Verbs of work that goes on in this session: `review`, `show` or `close` name a task and do not take it up. */
 const REQUEST =
   "(?:(?:ok|now|next),? )?(?:(?<asks>(?:can|could) you )?(?:please )?|let['\u2019]s )" +
@@ -168,6 +176,10 @@ const REQUEST =
   "(?:(?:the )?(?:task|epic) )?"
 const NAMING = new RegExp(`^(?:${LABEL}|${REQUEST})${PROG_ID}(?:,? (?:please|now|next))?(?<end>[.!:?]?)$`, "i")
 const BARE_ID = new RegExp(`^${PROG_ID}[.!]?$`, "i")
+
+/** The line goes on with a sentence of the line above. */
+const isWrappedBehind = (line: string, above: string): boolean =>
+  above.length >= WRAPPED_CHARACTERS && /[\p{L}\p{N},]$/u.test(above) && /^\p{Ll}/u.test(line)
 
 /** Removes emphasis, code marks and double blanks. */
 const plain = (line: string): string =>
@@ -181,8 +193,7 @@ const parseNaming = (line: string, above: string): string | undefined => {
   if (line.length > MAX_NAMING_CHARACTERS) return undefined
   const { id, sign, asks, end } = NAMING.exec(plain(line))?.groups ?? {}
   if (id === undefined || (end === "?" && asks === undefined)) return undefined
-  const isWrapped = above.length >= WRAPPED_CHARACTERS && /[\p{L}\p{N},]$/u.test(above)
-  if (isWrapped && sign === undefined && /^\p{Ll}/u.test(line)) return undefined
+  if (sign === undefined && isWrappedBehind(line, above)) return undefined
   return canonicalTaskID(id)
 }
 
@@ -191,33 +202,56 @@ export type NaturalTask = ParsedTask & {
   readonly isBare: boolean
 }
 
+/** @returns the canonical ids that a line outside fences names or takes up */
+const namedIn = (line: string, above: string): readonly string[] => {
+  const named = parseNaming(line, above)
+  return named === undefined ? tasksTakenUp(line, isWrappedBehind(line, above)) : [named]
+}
+
 /**
- * Finds the task that a user's text names in a natural spelling: a line outside code fences and quotations that names it and says
- * no more, or a text that is only an id. Lines that name different tasks name none. Linear in the text's length.
+ * Finds the task that a user's text names so that the ledger has to be asked: a line outside code fences and quotations that
+ * names it and says no more, a sentence that takes it up, a text that is only an id, or, if there is none of these, a `Task:`
+ * line with an id that is not prog's. Different tasks are none. Linear in the text's length.
  *
  * @param text user-authored text, as `collectUserText` gives it
  * @returns undefined when none is named; otherwise one that counts only if the ledger knows it
  */
 export const parseNaturalTask = (text: string): NaturalTask | undefined => {
+  // What Baton itself says shows titles, which may be orders.
+  if (OWN_COMMAND_TEXT.test(text.trim())) return undefined
   const named = new Set<string>()
   let [fence, above] = ["", ""]
   for (const line of userLines(text)) {
-    const taskID = fence === "" ? parseNaming(trimLineEnd(line), above) : undefined
-    if (taskID !== undefined) named.add(taskID)
+    if (fence === "") for (const taskID of namedIn(trimLineEnd(line), above)) named.add(taskID)
     fence = fenceAfter(line, fence)
     above = line.trim()
   }
   const bareID = BARE_ID.exec(plain(trimLineEnd(text.replace(OPENING, "").trim())))?.groups?.id
-  const [taskID = bareID && canonicalTaskID(bareID), another] = named
+  const [first = bareID && canonicalTaskID(bareID), another] = named
+  const taskID = first ?? findTaskLine(text, (id) => !isProgID(id))
   if (taskID === undefined || another !== undefined) return undefined
   return { taskID, ...statedRole(text), isBare: bareID !== undefined }
+}
+
+/** The most ids that are looked up for one message. */
+const MAX_MENTIONED = 3
+
+/** The first ids of prog's in a text, outside code fences and quotations, in lower case. */
+export const mentionedTasks = (text: string): string[] => {
+  const ids = new Set<string>()
+  let fence = ""
+  for (const line of userLines(text)) {
+    if (fence === "" && !/^\s*>/.test(line)) for (const id of idsIn(line)) ids.add(id)
+    fence = fenceAfter(line, fence)
+  }
+  return [...ids].slice(0, MAX_MENTIONED)
 }
 
 /** Tells whether a line is blank, or names a task or a role and says no more. */
 export const namesOnlyATask = (line: string): boolean => {
   const text = trimLineEnd(line).trim()
-  const isTaskLine = /^Task:\s*[A-Za-z]{2,}-[0-9A-Fa-f]{4,12}$/.test(text)
-  return text === "" || isTaskLine || parseRoleHeading(text) !== undefined || parseNaturalTask(text) !== undefined
+  if (text === "" || parseRoleHeading(text) !== undefined || parseNaming(text, "") !== undefined) return true
+  return /^Task:\s*[A-Za-z]{2,}-[0-9A-Fa-f]{4,12}$/.test(text) || BARE_ID.test(plain(text))
 }
 
 /** Makes each line that names a task a quotation, so that a model's text in a user's message binds nothing. */

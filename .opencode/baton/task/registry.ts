@@ -3,7 +3,14 @@ import { describeError } from "../host/log.ts"
 import type { ShownMessages } from "../host/shown-messages.ts"
 import type { JsonStore } from "../host/state.ts"
 import { cutText } from "../host/text.ts"
-import { DEFAULT_ROLE, type NaturalTask, type ParsedTask, parseNaturalTask, parseTask } from "./parse.ts"
+import {
+  DEFAULT_ROLE,
+  mentionedTasks,
+  type NaturalTask,
+  type ParsedTask,
+  parseNaturalTask,
+  parseTask,
+} from "./parse.ts"
 import {
   emptyRecord,
   type Hidden,
@@ -271,8 +278,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     return looked.catch(() => NOTHING_UNDONE)
   }
 
-  /** Handles the words of a user in a root session. */
-  const userSaid = async (message: TypedMessage, isCertain: boolean): Promise<void> => {
+  /** Handles the words of a user in a root session. @returns the ids that they mention and do not bind */
+  const userSaid = async (
+    message: TypedMessage,
+    isCertain: boolean,
+    make: () => Promise<unknown>,
+  ): Promise<readonly string[]> => {
     const { sessionID, messageID, text } = message
     const exact = parseTask(text)
     const natural = exact ? undefined : parseNaturalTask(text)
@@ -280,7 +291,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const words = isCertain ? toUserWords(message) : undefined
     if (!isCertain) log.warn("whose words a message holds is not known: they are not kept", { sessionID, messageID })
     const said = words ? [words] : []
-    const { binding: before } = await loaded(sessionID)
+    const session = await loaded(sessionID)
+    const before = session.binding
     if (task) {
       const isSame =
         before?.taskID === task.taskID &&
@@ -288,25 +300,31 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         // Naming the task again without a heading does not change the role.
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
       if (!isSame) await bind(sessionID, task, { origin: "message", messageID })
-      return say(sessionID, task.taskID, said)
+      await say(sessionID, task.taskID, said)
+      return []
     }
-    if (before && before.origin !== "parent") return say(sessionID, before.taskID, said)
+    const mentioned = mentionedTasks(words?.text ?? "").filter((taskID) => taskID !== before?.taskID)
+    if (!before) await make()
+    const { binding } = session
+    if (binding && binding.origin !== "parent") await say(sessionID, binding.taskID, said)
     // In the background: a search may read a long history, and the user's message must not wait for it.
-    void find(sessionID).then((found) => found && say(sessionID, found.taskID, said))
+    else void find(sessionID).then((found) => found && say(sessionID, found.taskID, said))
+    return mentioned
   }
 
   return {
-    userMessage: async (message) => {
+    userMessage: async (message, make = async () => {}) => {
       const { sessionID, messageID, text } = message
       const session = entryOf(sessionID)
       if (typeof knownParent(sessionID) === "string") session.order ??= cutText(text, ORDER_CHARACTERS)
       if (session.record?.steps.some((step) => step.messageID === undefined))
         await keep(sessionID, (record) => withMessageID(record, messageID))
       const { parentID, isCertain } = await parentOf(sessionID)
-      if (parentID === null) return userSaid(message, isCertain)
+      if (parentID === null) return userSaid(message, isCertain, make)
       if (parseTask(text) ?? parseNaturalTask(text))
         log.info("an agent's order to its subagent binds no task", { sessionID })
       void find(sessionID)
+      return []
     },
     bindTo: (sessionID, taskID, messageID) =>
       bind(

@@ -134,8 +134,11 @@ export type TaskRegistry = {
   /**
    * Handles a message of a user or, in a subagent's session, of an agent, after `followUndo`. Resolves when task and words are stored. A natural
    * spelling is looked up in the ledger first.
+   *
+   * @param make makes a task of a user's message that names none, in a session without one
+   * @returns the ids of prog's that a user's message mentions without naming a task
    */
-  userMessage(message: TypedMessage): Promise<void>
+  userMessage(message: TypedMessage, make?: () => Promise<unknown>): Promise<readonly string[]>
   /** Gives a session a task that Baton made of its message. Resolves when it is stored. */
   bindTo(sessionID: string, taskID: string, messageID: string): Promise<void>
   /** Takes its task off a session until a message names one. @returns the task that it had */

@@ -1,7 +1,7 @@
 import { splitLines } from "../host/messages.ts"
 import { cutText } from "../host/text.ts"
+import { sentencesOf, withoutGreeting } from "./naming.ts"
 import { fenceAfter, unquoteArgument } from "./parse.ts"
-import { sentencesOf, withoutGreeting } from "./sentences.ts"
 
 /** A title comes from the beginning of a message; behind it are logs and pasted files. */
 const READ_CHARACTERS = 10_000

@@ -2,9 +2,18 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, BRIEF, endsOf, openSharedTask, openTaskProject, TASK, testsOnce } from "../../support/index.ts"
+import {
+  BOTH_ENDS,
+  BRIEF,
+  endsOf,
+  eventually,
+  openSharedTask,
+  openTaskProject,
+  TASK,
+  testsOnce,
+} from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
-import { lastTurn, turnsOf } from "../sessions.ts"
+import { collectToasts, lastTurn, turnsOf } from "../sessions.ts"
 
 const noted = () => ({ text: "Noted." })
 
@@ -46,6 +55,39 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     }
     expect(await requestsOf("project")).toEqual(await requestsOf("none"))
   })
+
+  test(
+    promised("queue.A5", "a sentence takes a known task up, and another mention is answered once by a notice"),
+    async () => {
+      const task = await openSharedTask(binary, noted)
+      const { taskID } = task
+      await task.say("Hello.")
+      const toasts = await collectToasts(task)
+      const id = await task.say(`Is ${taskID} done, or does somebody work on it?`)
+      await task.say(`Don't start ${taskID} before I say so.`, id)
+      await task.say("Work on ts-0000ab and run the tests.", id)
+      expect(lastTurn(task), "nothing to the model").not.toContain("[Baton]")
+      await task.say(`Hi! Please continue ${taskID} and finish the tests before lunch.`, id)
+      expect(lastTurn(task)).toContain(`The message above names task ${taskID}`)
+      expect(lastTurn(task)).toContain(TASK.specification)
+      const bound = `Baton: task ${taskID}: ${TASK.title} · open`
+      await eventually("the task's notice", () => toasts.includes(bound) || undefined)
+      expect(toasts).toEqual([`Baton: ${taskID} is mentioned: /task ${taskID} takes it up`, bound])
+    },
+  )
+
+  once(
+    promised("queue.A5", "a ticket of another tracker behind Task: is only words, of which a task is made"),
+    async () => {
+      const task = await openSharedTask(binary, noted)
+      await task.say("Task: PROJ-1234 fix the login redirect of the page")
+      expect(lastTurn(task)).not.toContain("[Baton]")
+      task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
+      await task.restart()
+      await task.say("Task: PROJ-1234 fix the login redirect of the page")
+      expect(lastTurn(task)).toMatch(/\[Baton\] The message above is task ts-\w+/)
+    },
+  )
 
   once(promised("task.C1", "an id alone answers the question which task is meant, and no other question"), async () => {
     const task = await openSharedTask(binary, noted)

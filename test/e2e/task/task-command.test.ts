@@ -18,7 +18,7 @@ import {
   testsOnce,
 } from "../../support/index.ts"
 import { isTmuxHere, startTui } from "../../support/opencode/tui.ts"
-import { compact, createSession, lastTurn, turnsOf } from "../sessions.ts"
+import { compact, createSession, expectInOrder, lastTurn, turnsOf } from "../sessions.ts"
 
 const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep the public API."
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
@@ -88,6 +88,42 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).toContain(LONG)
     expect(await tasks(), "the second message is none").toBe(list)
   })
+
+  test(
+    promised("queue.A5", "/task shows the task to come back for first, with what is next; a word searches"),
+    async () => {
+      const task = await openSharedTask(binary, script)
+      const { ledger } = task
+      const add = async (title: string): Promise<string> =>
+        (await ledger.prog("add", title, "-p", basename(task.project.directory))).trim()
+      const begun = await add("Teach the lexer CRLF")
+      const ready = await add("Write the CRLF test")
+      const taken = await add("Mend the build")
+      const waiting = await add("Release it")
+      await ledger.prog("start", begun)
+      await ledger.prog("log", begun, "Half of the lexer reads CRLF.")
+      await ledger.prog("claim", taken, "--as", "ada")
+      await ledger.prog("blocks", begun, waiting)
+      const id = await createSession(task)
+      const shown = async (given: string): Promise<string> => {
+        await command(task, id, given)
+        return newestWords({ conversation: lastTurn(task) })
+      }
+      const overview = await shown("")
+      expectInOrder(overview, [
+        "This session has no task.",
+        "In progress and free, in ",
+        `- ${begun}  Teach the lexer CRLF\n  just now, last: Half of the lexer reads CRLF.`,
+        "Ready in ",
+        `- ${ready}  Write the CRLF test`,
+        `Waiting:\n- ${waiting}  Release it (waits for another task)`,
+        `At work elsewhere:\n- ${taken}  Mend the build\n  claimed by ada`,
+      ])
+      expect(await shown("lexer crlf")).toContain(`- ${begun}  Teach the lexer CRLF (in progress)`)
+      expect(await shown("nonsense")).toContain("has “nonsense” in its title or id")
+      expect(lastTurn(task), "none of it binds").not.toContain("[Baton]")
+    },
+  )
 
   once(
     promised("queue.A4", "a first message's task is in no queue until /task queue, and a question makes none"),

@@ -1,4 +1,4 @@
-import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
+import { type Untrusted, untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createLearningCalls } from "../../../.opencode/baton/ledger/client.ts"
 import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 
@@ -38,6 +38,10 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
     /** Called at every write. */
     fault: (_call: { id: string; text: string }): Fault => "none",
     readable: true,
+    /** In words, by the task's id. */
+    claims: new Map<string, Untrusted>(),
+    /** Ids of tasks that wait for another one. */
+    waiting: new Set<string>(),
     /** Awaited before every write. */
     gate: async (): Promise<void> => {},
   }
@@ -58,6 +62,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
     claimTask: async () => ({ kind: "claimed" }),
     renewClaims: async (sessionIDs) => new Map(sessionIDs.map((id) => [id, "claimed"])),
     releaseClaims: async () => {},
+    listClaims: async () => (script.readable ? script.claims : undefined),
     readTask: async (id): Promise<TaskRead> => {
       calls.push(`show ${id}`)
       const task = tasks.get(id)
@@ -70,7 +75,12 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       const found: LedgerTask = { ...summaryOf([id, task]), description: untrusted(task.description), logs }
       return { kind: "found", task: found }
     },
-    readyTasks: async () => [...tasks].map(summaryOf),
+    readyTasks: async () => {
+      if (!script.readable) return undefined
+      const open = [...tasks].map(summaryOf).filter(({ status }) => status.untrusted === "open")
+      // As in prog, without labels.
+      return open.filter(({ id }) => !script.waiting.has(id)).map(({ id, title, status }) => ({ id, title, status }))
+    },
     addTask: async ({ title, description, label }) => {
       calls.push(`add ${title}`)
       if (!script.readable) return { kind: "failed", reason: "scripted" }
@@ -98,7 +108,7 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
       calls.push(`rewrite ${id} ${rewritten.title}`)
       return write(id, rewritten.title, (task) => void Object.assign(task, rewritten))
     },
-    listTasks: async () => [...tasks].map(summaryOf),
+    listTasks: async () => (script.readable ? [...tasks].map(summaryOf) : undefined),
     appendLog: (id, message) => {
       calls.push(`log ${id} ${message}`)
       return write(id, message, (task) => task.messages.push(message))

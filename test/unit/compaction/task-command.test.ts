@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createTaskCommand } from "../../../.opencode/baton/compaction/task-command.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { DEFAULT_SETTINGS } from "../../../.opencode/baton/host/settings.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
@@ -14,10 +15,12 @@ const LONG = "Teach the parser CRLF line ends, without touching the lexer. Keep 
 
 const FIRST = { messageID: "msg_1", text: LONG }
 
-type Known = { binding?: SessionTask | undefined; autoTask?: boolean; isFork?: boolean }
+type Known = { binding?: SessionTask | undefined; autoTask?: boolean; isFork?: boolean; ids?: readonly string[] }
 
-const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = { binding: BINDING }) => {
-  const { ledger, script, calls, task: ledgerTask } = createScriptedLedger([taskID, "ts-0000aa"])
+const setUp = (known: Known = {}) => {
+  const { autoTask = true, isFork = false, ids = ["ts-0000aa"] } = known
+  const binding = "binding" in known ? known.binding : BINDING
+  const { ledger, script, calls, task: ledgerTask } = createScriptedLedger([...(binding ? [taskID] : []), ...ids])
   const root = join(temporaryFolder(), "project")
   mkdirSync(root)
   const bound: string[] = []
@@ -45,6 +48,7 @@ const setUp = ({ binding = BINDING, autoTask = true, isFork = false }: Known = {
     notices: ({ title }) => void told.push(title),
     projectRoot: root,
     log: createRecordedLog(),
+    now: () => new Date("2026-01-01T03:00:00Z"),
   })
   return { ...command, script, calls, ledgerTask, bound, others, released, logged, told }
 }
@@ -96,7 +100,71 @@ describe("/task", () => {
     expect(await expand("ses_1", "new A title")).toContain("The task was not made: scripted.")
     expect(await expand("ses_1", "new")).toContain("A task needs a title")
     expect(await expand("ses_1", "")).toContain("the ledger does not answer")
-    expect(await expand("ses_1", "nonsense")).toContain("`/task nonsense` is not known")
+    expect(await expand("ses_1", "nonsense")).toContain("The tasks cannot be searched: the ledger does not answer.")
+  })
+})
+
+describe("/task alone", () => {
+  const ids = Array.from({ length: 14 }, (_, at) => `ts-00000${at.toString(16)}`)
+  const HANDOFF =
+    "Spec.\n\n<!-- baton:handoff 0123456789ab, replaced at each compaction -->\n# Work in progress (session ses_9, 2026-01-01T01:00:00.000Z)\n\n## Next\n- Run the tests.\n<!-- /baton:handoff -->"
+
+  test(
+    promised("queue.A5", "shows what is in progress and free, with when and what is next, then ready, then waiting"),
+    async () => {
+      const { expand, ledgerTask, script, calls } = setUp({ ids: ids.slice(0, 9) })
+      const [next, logged, taken, ready, blocked, reviewing, waiting, chat, closed] = ids.map((id) => ledgerTask(id))
+      Object.assign(next ?? {}, { status: "in_progress", description: HANDOFF, title: "Teach CRLF" })
+      Object.assign(logged ?? {}, {
+        status: "in_progress",
+        messages: ["Begun.", "Half of it\nis done."],
+        labels: ["conversation"],
+      })
+      Object.assign(taken ?? {}, { status: "in_progress" })
+      Object.assign(ready ?? {}, { status: "open" })
+      Object.assign(blocked ?? {}, { status: "blocked" })
+      Object.assign(reviewing ?? {}, { status: "reviewing" })
+      Object.assign(waiting ?? {}, { status: "open" })
+      Object.assign(chat ?? {}, { status: "open", labels: ["conversation"] })
+      Object.assign(closed ?? {}, { status: "done" })
+      script.claims.set(ids[2] ?? "", untrusted("ada since 10:00"))
+      script.waiting.add(ids[6] ?? "")
+      const shown = (await expand("ses_1", "")).split("\n\n")
+      expect(shown.slice(2, -2)).toEqual([
+        "In progress and free, in project:\n- ts-000000  Teach CRLF\n  2h ago, next: Run the tests.\n- ts-000001  ts-000001\n  3h ago, last: Half of it is done.",
+        "Ready in project:\n- ts-000003  ts-000003",
+        "Waiting:\n- ts-000004  ts-000004 (blocked)\n- ts-000005  ts-000005 (reviewing)\n- ts-000006  ts-000006 (waits for another task)",
+        "At work elsewhere:\n- ts-000002  ts-000002\n  claimed by ada since 10:00",
+      ])
+      expect(calls.filter((call) => call.startsWith("show"))).toEqual([
+        `show ${taskID}`,
+        "show ts-000000",
+        "show ts-000001",
+      ])
+    },
+  )
+
+  test(promised("queue.A5", "reads ten tasks at most, the newest, and says how many more there are"), async () => {
+    const { expand, ledgerTask, calls } = setUp({ binding: undefined, ids })
+    for (const id of ids) ledgerTask(id).status = "in_progress"
+    const shown = await expand("ses_1", "")
+    expect(shown).toContain("and 4 more: `/task WORD` finds them")
+    expect(calls).toEqual(ids.slice(-10).map((id) => `show ${id}`))
+  })
+
+  test(promised("queue.A5", "with words looks in ids and titles of what is not closed, in any case"), async () => {
+    const { expand, ledgerTask, calls } = setUp({ ids: ids.slice(0, 4) })
+    Object.assign(ledgerTask("ts-000000"), { title: "Teach the Парсер CRLF", status: "in_progress" })
+    Object.assign(ledgerTask("ts-000001"), { title: "Teach the lexer CRLF", labels: ["conversation"] })
+    Object.assign(ledgerTask("ts-000002"), { title: "Teach CRLF", status: "canceled" })
+    expect(await expand("ses_1", "crlf teach")).toContain(
+      "In project:\n- ts-000000  Teach the Парсер CRLF (in progress)\n- ts-000001  Teach the lexer CRLF (open)\n",
+    )
+    expect(await expand("ses_1", "парсер")).toContain("- ts-000000")
+    expect(await expand("ses_1", "0003")).toContain("- ts-000003")
+    expect(await expand("ses_1", "nonsense")).toContain("No task of project that is not closed has “nonsense”")
+    expect(await expand("ses_1", "PROJ-1234 login"), "of another tracker").toContain("“PROJ-1234 login”")
+    expect(calls).toEqual(["show proj-1234"])
   })
 })
 

@@ -65,6 +65,7 @@ describe("reading a task", () => {
       description: untrusted(TASK.description),
       definitionOfDone: untrusted("tests pass"),
       logs: [{ message: untrusted("m"), createdAt: AT }],
+      labels: [],
     }
     expect(await ledger.readTask("ts-000001")).toEqual({ kind: "found", task })
     expect(calls).toHaveLength(1)

@@ -1,10 +1,20 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { mayNameTask } from "../../../.opencode/baton/compaction/hooks.ts"
-import { namesTask, parseNaturalTask, parseTask } from "../../../.opencode/baton/task/parse.ts"
+import {
+  mentionedTasks,
+  namesOnlyATask,
+  namesTask,
+  parseNaturalTask,
+  parseTask,
+  quoteTaskLines,
+} from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 import { LEARNING_SETS, readLearningSet } from "../../support/learning-sets.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 /** Texts of one line, between bars. */
 const LINES = `
@@ -31,7 +41,6 @@ const NAMED: readonly string[] = [
 ]
 
 const UNNAMED: readonly (readonly [why: string, text: string])[] = [
-  ["a sentence", "Work on ts-b54507 and tell me when it is done."],
   ["a question", "Work on ts-b54507?"],
   ["a question about the task", "Task ts-b54507?"],
   ["a title behind it", "task: ts-b54507 fix the parser"],
@@ -102,6 +111,85 @@ describe("a natural spelling", () => {
     expect(parseNaturalTask(`${text}\nWork on ts-b54507`)?.taskID).toBe("ts-b54507")
   })
 })
+
+type Mention = { binds: boolean; language: string; text: string }
+
+/** Messages that mention ts-b54507, and whether they take it up. */
+const MENTIONS = readFileSync(join(REPOSITORY, "test/fixtures/task-mentions.jsonl"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Mention)
+
+describe("a sentence with an id", () => {
+  test.each(MENTIONS.filter(({ binds }) => binds))(
+    promised("queue.A5", "takes it up ($language): $text"),
+    ({ text }) => {
+      expect(parseNaturalTask(text)?.taskID).toBe("ts-b54507")
+      expect(mayNameTask(text)).toBe(true)
+    },
+  )
+
+  test.each(MENTIONS.filter(({ binds }) => !binds))(
+    promised("queue.A5", "binds none ($language): $text"),
+    ({ text }) => {
+      expect(parseNaturalTask(text)).toBeUndefined()
+      expect(parseNaturalTask(`"${text}"`), "as an argument of opencode run").toBeUndefined()
+    },
+  )
+
+  test(promised("queue.A5", "is labelled in 11 languages, 40 times each at least"), () => {
+    for (const wanted of [true, false]) {
+      const labelled = MENTIONS.filter(({ binds }) => binds === wanted)
+      expect(labelled.length).toBeGreaterThanOrEqual(40)
+      expect(new Set(labelled.map(({ language }) => language)).size).toBeGreaterThanOrEqual(11)
+    }
+  })
+
+  test(
+    promised("queue.A5", "that says more than the name is kept as the user's words, and an agent's is quoted"),
+    () => {
+      expect(namesOnlyATask("Work on ts-b54507.")).toBe(true)
+      for (const { text } of MENTIONS.filter(({ binds }) => binds)) {
+        expect(parseNaturalTask(quoteTaskLines(text)), text).toBeUndefined()
+        if (text.length > 60) expect(namesOnlyATask(text), text).toBe(false)
+      }
+    },
+  )
+
+  test(promised("queue.A5", "names none in what Baton itself says, which shows titles"), () => {
+    expect(parseNaturalTask("/task\n\nThis session's task: ts-0aa111, A. Work on ts-b54507. (open)")).toBeUndefined()
+  })
+
+  test.each([
+    ["sentences", "Work on ts-b54507. ".repeat(55_000)],
+    ["fillers", `${"mach bitte ".repeat(95_000)}ts-b54507`],
+    ["leads", `${"ok, now, please ".repeat(65_000)}ts-b54507`],
+    ["quotes", `${'"'.repeat(1_000_001)} ts-b54507`],
+    ["code marks", `x${"`".repeat(1_000_001)} ts-b54507`],
+  ])(promised("queue.A5", "is looked for in a line of a megabyte of %s in one pass"), (_what, text) => {
+    expect(parseNaturalTask(`${text}\nWork on ts-b54507`)?.taskID).toBe("ts-b54507")
+  })
+})
+
+test.each([
+  ["PROJ-1234 fix the login redirect", "proj-1234"],
+  ["GH-1024: flaky test", "gh-1024"],
+  ["ABC-12345", "abc-12345"],
+])(promised("queue.A5", "Task: %s asks the ledger for %s"), (line, taskID) => {
+  expect(parseTask(`Task: ${line}`)).toBeUndefined()
+  expect(parseNaturalTask(`Task: ${line}`)?.taskID).toBe(taskID)
+  expect(parseTask(`Task: ${line}\nTask: ts-b54507`)?.taskID, "prog's own id counts").toBe("ts-b54507")
+  expect(parseNaturalTask(`Task: ${line}\nWork on ts-b54507.`)?.taskID).toBe("ts-b54507")
+})
+
+test(
+  promised("queue.A5", "the ids that a message mentions are the first three of prog's, outside quotations and code"),
+  () => {
+    const text =
+      "See ts-0aa111 and TS-0AA111, ts-b54507.md, ab-12cd34 or ep-0bb222.\n> ts-0cc333\n```\nts-0dd444\n```\n"
+    expect(mentionedTasks(`${text}- ts-0ee555\n(ts-0ff666)`)).toEqual(["ts-0aa111", "ep-0bb222", "ts-0ee555"])
+  },
+)
 
 /** A message with the id of a known task added in a sentence. One word and an id, as in "Continue ts-b54507", are a naming. */
 const WITH_ID: readonly ((text: string) => string)[] = [

@@ -56,7 +56,7 @@ const setUp = (options: Options = {}) => {
 
 let messages = 0
 /** A message of a user, or of an agent to its subagent, which is newer than all before it. */
-const say = (tasks: TaskRegistry, sessionID: string, text: string): Promise<void> =>
+const say = (tasks: TaskRegistry, sessionID: string, text: string): Promise<readonly string[]> =>
   tasks.userMessage({ sessionID, messageID: `msg_${++messages}`, createdAt: NOW.getTime() + messages * 1_000, text })
 
 const saidIn = (task: SessionTask | undefined) => task?.said.words.map(({ text }) => text)
@@ -245,6 +245,32 @@ test.each<[what: string, messages: string[], bound: Partial<SessionTask>, looked
   expect(tasks.cached("ses_1")).toMatchObject(bound)
   expect(lookUp.mock.calls.flat()).toEqual(lookedUp)
 })
+
+test(promised("queue.A5", "a ticket of another tracker behind Task: binds where the ledger knows it"), async () => {
+  const { tasks, lookUp } = setUp({ lookUp: async (id) => ({ kind: id === "proj-1234" ? "unknown" : "found" }) })
+  const made: string[] = []
+  const make = async (): Promise<void> => void made.push("made")
+  const message = { sessionID: "ses_1", createdAt: NOW.getTime() }
+  await tasks.userMessage({ ...message, messageID: "msg_1", text: "Task: PROJ-1234 fix the login redirect" }, make)
+  expect(await tasks.find("ses_1")).toBeUndefined()
+  expect(made, "it is only words, of which a task may be made").toEqual(["made"])
+  await tasks.userMessage({ ...message, messageID: "msg_2", text: "Task: ABC-12345 fix it" }, make)
+  expect(tasks.cached("ses_1")?.taskID).toBe("abc-12345")
+  expect(made).toEqual(["made"])
+  expect(lookUp.mock.calls.flat()).toEqual(["proj-1234", "abc-12345"])
+})
+
+test(
+  promised("queue.A5", "ids that a message mentions without naming a task are given back, but the session's own"),
+  async () => {
+    const { tasks } = setUp({})
+    expect(await say(tasks, "ses_1", "Is ts-b54507 done, or ts-0aa111?")).toEqual([OLD, NEW])
+    expect(await say(tasks, "ses_1", "Work on ts-b54507, and see ts-0aa111.")).toEqual([OLD, NEW])
+    expect(await say(tasks, "ses_1", "Work on ts-b54507. It is like ts-0aa111.")).toEqual([])
+    expect(await say(tasks, "ses_1", "Is ts-b54507 like ts-0aa111?")).toEqual([NEW])
+    expect(await say(tasks, "ses_1", "> Is ts-0aa111 done?\nThat is what I was asked.")).toEqual([])
+  },
+)
 
 test.each([
   ["does not know the id", { kind: "unknown" } as const],
