@@ -136,7 +136,7 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   if (told) {
     const complete = told.filter((facts) => facts.every(Boolean)).length
     const expected = (untold ? 2 : 1) + compactions
-    const text = "Each request above tells all of it, the user's later word, too, and nothing that was undone"
+    const text = "Each request above tells all of it, the user's later word, too, and nothing undone"
     assert(complete === expected && compactions > 0, `${text} (${complete} of ${expected})`)
     const remark = untold?.map((part) => `, but not the ${part}`).join("") ?? " (it never came to that)"
     const crash = "After kill -9 a new session is told the last handoff, the user's words, the log and git"

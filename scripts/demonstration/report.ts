@@ -89,7 +89,7 @@ export const renderAgentEnd = ({ seconds, lastText, error }: AgentRun): string[]
  */
 export const renderKnowledge = (told: readonly FirstRequest[], kinds: readonly string[]): string[] => {
   const row = (moment: string, cells: readonly string[]): string =>
-    `${INDENT}${moment.padEnd(37)}${cells.join("  ")}`.trimEnd()
+    `${INDENT}${moment.padEnd(34)}${cells.join("  ")}`.trimEnd()
   const titles = FACTS.map(([name]) => name)
   const left = [...kinds]
   const rows = told.map(({ after, isTold }, index) => {

@@ -118,7 +118,7 @@ export const SUMMARIES: readonly { kind: string; shown: string; write: (seen: st
   { kind: "a faithful summary", shown: "the summary is faithful", write: summariseFaithfully },
   { kind: "a careless summary", shown: `the summary is careless: "${CARELESS}"`, write: () => CARELESS },
   { kind: "an empty summary", shown: 'the summary is empty: ""', write: () => "" },
-  { kind: "a careless summary in Spanish", shown: `and in Spanish: "${SPANISH}"`, write: () => SPANISH },
+  { kind: "a careless one in Spanish", shown: `and in Spanish: "${SPANISH}"`, write: () => SPANISH },
 ]
 
 /** The demo's model. It keeps nothing between two requests but their number. */
