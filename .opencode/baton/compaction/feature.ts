@@ -57,6 +57,7 @@ export const createCompactionFeature = (
     modelContext: createModelContext(client),
     recover: progress.recover,
     recordOthers: progress.recordOthers,
+    recordedOn: progress.recordedOn,
   })
   const { userArrived, addNote, ...turns } = createTurns({
     ...shared,

@@ -30,6 +30,8 @@ type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" |
   recover: () => Promise<void>
   /** Records what other sessions of this process left on the task. */
   recordOthers: (session: SessionTask) => Promise<void>
+  /** The handoffs that this process has recorded between compactions. */
+  recordedOn: (taskID: string) => readonly string[]
   isAtWork: (sessionID: string) => Promise<boolean>
   notices: Notices
 }
@@ -55,7 +57,7 @@ export type Openings = ReturnType<typeof createOpenings>
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
 export const createOpenings = (deps: OpeningDeps) => {
-  const { ledger, sessionStates, outbox, tasks, modelContext, recover, recordOthers, isAtWork } = deps
+  const { ledger, sessionStates, outbox, tasks, modelContext, recover, recordOthers, recordedOn, isAtWork } = deps
   const { notices, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
   const reading = createLruMap<Reading>()
@@ -79,14 +81,14 @@ export const createOpenings = (deps: OpeningDeps) => {
   /**
    * Finds what earlier sessions left on the task.
    *
-   * @param written the handoffs in the ledger and in the outbox, where a killed process may have left one
+   * @param beside the handoffs that may not be in the ledger yet
    */
   const readEarlier = async (
     { sessionID, taskID }: SessionTask,
     { identity: { claim }, handoffs }: KnownTask,
-    waiting: readonly string[],
+    beside: readonly string[],
   ): Promise<Pick<Material, "earlier" | "said">> => {
-    const writers = (await Promise.all(newestOfEach([...handoffs, ...waiting]).map(findWriter))).flat()
+    const writers = (await Promise.all(newestOfEach([...handoffs, ...beside]).map(findWriter))).flat()
     const owners = await Promise.all(
       writers.map(async ({ task }) => (task?.origin === "parent" ? tasks.owner(task) : task)),
     )
@@ -126,15 +128,18 @@ export const createOpenings = (deps: OpeningDeps) => {
     (await sessionStates.load(sessionID)).contextTokens ?? (await modelContext(model)) ?? UNKNOWN_CONTEXT_TOKENS
 
   const read = async (binding: SessionTask): Promise<Material> => {
-    await recover()
-    await recordOthers(binding)
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = (await outbox.pending(binding.taskID)) ?? []
     const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? [entry.section] : []))
-    const known = await readKnownTask(deps, binding, LEDGER_DEADLINE_MS)
+    // Side by side, since the request waits for both.
+    const [known] = await Promise.all([
+      readKnownTask(deps, binding, LEDGER_DEADLINE_MS),
+      recover().then(() => recordOthers(binding)),
+    ])
+    const beside = [...inOutbox, ...recordedOn(binding.taskID)]
     const nearest = known.identity.ledger === "unknown" ? await findNearest(binding.taskID) : undefined
     if (binding.origin === "parent") return { known, nearest }
-    return { known, nearest, ...(await readEarlier(binding, known, inOutbox)) }
+    return { known, nearest, ...(await readEarlier(binding, known, beside)) }
   }
 
   const begin = (binding: SessionTask, model: ModelName): Reading => {

@@ -105,7 +105,7 @@ export const createProgress = (deps: ProgressDeps) => {
   const unrecorded = new Map<string, { binding: SessionTask; isWork: boolean; timer: NodeJS.Timeout }>()
   const recording = new Map<string, Promise<void>>()
   /** Facts as last recorded, by session. */
-  const recorded = createLruMap<{ text: string; at: number }>()
+  const recorded = createLruMap<{ text: string; at: number; taskID: string; section: string }>()
 
   const pathOf = (sessionID: string): string => state.path(FOLDER, `${sessionID}.json`)
 
@@ -170,15 +170,16 @@ export const createProgress = (deps: ProgressDeps) => {
     const isOwn = (entry: OutboxEntry | undefined): boolean =>
       entry?.kind === "handoff" && entry.sessionID === sessionID && entry.taskID === taskID
     if (!waiting || waiting.some(isOwn) || parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return
-    recorded.set(sessionID, { text, at: performance.now() })
     const { specification, activeAt = "" } = sessionState
     // Not before what was recorded in that turn, and not after what others recorded since.
     const at = crashedSince === undefined ? now() : new Date(activeAt > crashedSince ? activeAt : crashedSince)
+    const section = sectionOf(binding, sessionState, left, at, crashedSince)
+    recorded.set(sessionID, { text, at: performance.now(), taskID, section })
     await outbox.add({
       kind: "handoff",
       taskID,
       sessionID,
-      section: sectionOf(binding, sessionState, left, at, crashedSince),
+      section,
       ...(specification?.taskID === taskID ? { specification: specification.text } : {}),
     })
     log.debug("work in progress is recorded", { sessionID, taskID })
@@ -279,6 +280,9 @@ export const createProgress = (deps: ProgressDeps) => {
       )
       await Promise.all(others.map(({ binding }) => recordNow(binding.sessionID)))
     },
+    /** The handoffs that this process has recorded between compactions, the newest of each session. */
+    recordedOn: (taskID: string): string[] =>
+      [...recorded.values()].flatMap((one) => (one.taskID === taskID ? [one.section] : [])),
     /** Records what sessions left whose process ended in the middle of a turn. */
     recover: (): Promise<void> => {
       recovering ??= recoverAll().finally(() => {

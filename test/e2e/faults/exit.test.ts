@@ -36,8 +36,8 @@ const DEADLINES_MS = {
   "experimental.chat.messages.transform": 3_000,
 } as const
 const DISPOSE_MS = 1_000
-/** Delay of a timer on a busy machine. */
-const LATENESS_MS = 1_500
+/** Delay of a timer, as slow as the machine is. */
+const LATENESS_MS = deadline(1_500)
 
 const readHookTimes = ({ project }: TaskProject): Record<string, number> => {
   const path = join(project.home, "hook-times")

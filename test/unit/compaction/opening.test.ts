@@ -137,7 +137,10 @@ const setUp = (
   waiting: OutboxEntry[] = [],
   mode: "shared" | "exclusive" | "off" = "shared",
   atWork?: string,
+  /** The handoffs that the recovery of an ended process's sessions makes. */
+  recovery?: { readonly sections: readonly string[]; readonly over: Promise<void> },
 ) => {
+  let isRecovered = recovery === undefined
   let { said } = BINDING
   const toasts: string[] = []
   const notices: Notice[] = []
@@ -145,8 +148,12 @@ const setUp = (
   const inherited: string[] = []
   const sessionStates = createSessionStates(createMemoryStore())
   const openings = createOpenings({
-    recover: async () => {},
+    recover: async () => {
+      await recovery?.over
+      isRecovered = true
+    },
     recordOthers: async () => {},
+    recordedOn: () => (isRecovered ? (recovery?.sections ?? []) : []),
     ledger: {
       readTask: async (id) => {
         asked.push(id)
@@ -328,6 +335,22 @@ describe("the first request of a session", () => {
     const description = untrusted(["CRLF counts.", ...sections].join("\n\n"))
     return { kind: "found", task: { ...TASK, description } } as const
   }
+
+  test(
+    promised("start.A2", "the ledger is read while work of an ended process is recorded, and both are told"),
+    async () => {
+      const over = createDeferred<void>()
+      const section = "# Work in progress (session ses_3, 2026-01-03T03:04:05.000Z)\n\nBy ses_3, recovered."
+      const recovery = { sections: [section], over: over.promise }
+      const opened = setUp([foundWith(handoffBy("ses_2"))], {}, [], "shared", undefined, recovery)
+      const asking = opened.ask()
+      await expect.poll(() => opened.asked).toEqual(["ts-b54507"])
+      over.resolve()
+      const text = await asking
+      expect(text).toContain("By ses_3, recovered.")
+      expect(text).toContain("By ses_2.")
+    },
+  )
 
   test(promised("words.B4", "a draft replaces the last handoff if it is newer, not if it is older"), async () => {
     const draft = `Task: ts-b54507\n${DRAFT_START}ses_2. Go on.`

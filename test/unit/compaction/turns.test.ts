@@ -63,6 +63,7 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
       idle: nothing,
       undone: done,
       recordOthers: async () => {},
+      recordedOn: () => [],
       recover: done,
       forget: nothing,
       stop: done,
