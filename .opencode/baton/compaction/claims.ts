@@ -102,14 +102,24 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
     return true
   }
 
-  const claim = async (binding: SessionTask, before: ClaimState, options: CallOptions = {}): Promise<ClaimState> => {
-    const { taskID, sessionID } = binding
-    const first = await ledger.claimTask(taskID, sessionID, options)
-    const isTaken = first.kind === "held" && (await takeFromIdle(binding, options))
-    const outcome = isTaken ? await ledger.claimTask(taskID, sessionID, options) : first
+  /** Claims a task that is free, and says so where it is not. */
+  const claimFree = async (
+    binding: SessionTask,
+    before: ClaimState,
+    options: CallOptions = {},
+    found?: ClaimOutcome,
+  ): Promise<ClaimState> => {
+    const outcome = found ?? (await ledger.claimTask(binding.taskID, binding.sessionID, options))
     await report(binding, outcome, before)
     // A ledger that does not answer frees no task.
     return outcome.kind === "unavailable" && before.kind === "held" ? before : outcome
+  }
+
+  /** The same for a session at work, which also takes the task from an idle one. */
+  const claim = async (binding: SessionTask, before: ClaimState, options: CallOptions = {}): Promise<ClaimState> => {
+    const outcome = await ledger.claimTask(binding.taskID, binding.sessionID, options)
+    const isTaken = outcome.kind === "held" && (await takeFromIdle(binding, options))
+    return claimFree(binding, before, options, isTaken ? undefined : outcome)
   }
 
   const end = ({ sessionID, taskID }: SessionTask, kind: "lost" | "reopened"): ClaimState => {
@@ -124,7 +134,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
     for (const entry of entries.values()) {
       const { kind } = await entry.state
       if (kind === "claimed") own.push(entry)
-      if (kind === "held" || kind === "unavailable") void next(entry, (before) => claim(entry.binding, before))
+      if (kind === "held" || kind === "unavailable") void next(entry, (before) => claimFree(entry.binding, before))
     }
     const renewed = own.length === 0 ? undefined : await ledger.renewClaims(own.map(({ binding }) => binding.sessionID))
     if (!renewed) return

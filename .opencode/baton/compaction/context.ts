@@ -95,8 +95,8 @@ const findOtherClaim = async (
 ): Promise<OtherClaim | undefined> => {
   if (!claim || claim.isOwn || claim.session === sessionID || origin === "parent") return undefined
   const mode = await claimsMode()
-  if (mode !== "off" && claim.session !== undefined && (await isIdleOn(taskID, claim.session))) return undefined
-  return mode === "off" ? undefined : { ...claim, isExclusive: mode === "exclusive" }
+  if (mode === "off" || (await isIdleOn(taskID, claim.session))) return undefined
+  return { ...claim, isExclusive: mode === "exclusive" }
 }
 
 /** Only a role's heading brings its protocol. */

@@ -43,9 +43,9 @@ export const createCompactionFeature = (
     ),
     claimsMode,
     isAtWork,
-    /** Tells whether a session of this project has the task and is not at work. */
+    /** Tells whether a session of this project has the task and is not at work. @param sessionID "" for a claim by hand */
     isIdleOn: async (taskID: string, sessionID: string): Promise<boolean> =>
-      (await tasks.readStored(sessionID))?.taskID === taskID && !(await isAtWork(sessionID)),
+      sessionID !== "" && (await tasks.readStored(sessionID))?.taskID === taskID && !(await isAtWork(sessionID)),
     root,
     log,
     now: () => new Date(),

@@ -19,6 +19,7 @@ type TaskCommandDeps = {
   outbox: Pick<Outbox, "add">
   ledger: TaskListDeps["ledger"] & Pick<Ledger, "addTask" | "finishTask" | "setStatus" | "setLabel" | "rewriteTask">
   tasks: Pick<TaskRegistry, "find" | "bindTo" | "unbind" | "othersOn">
+  isIdleOn: TaskListDeps["isIdleOn"]
   settings: () => Promise<Settings>
   /** Ends the session's claim on its task. */
   releaseClaim: (sessionID: string) => Promise<void>
@@ -78,7 +79,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     return answer([...(await Promise.all(shown)), USAGE].join("\n\n"))
   }
 
-  /** The id that a word is: with a prefix of prog's, or one that the ledger knows. */
+  /** Finds the task whose id a word is. One without prog's prefix counts if the ledger knows it. */
   const findNamed = async (word: string): Promise<string | undefined> => {
     const taskID = parseTaskID(`Task: ${word}`)
     if (taskID === undefined || parseTask(`Task: ${word}`)) return taskID
@@ -163,7 +164,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     canceled.delete(taskID)
     await ledger.setStatus(taskID, "open", options)
     if (before.status === "in_progress") await ledger.setStatus(taskID, "start", options)
-    // A start puts it into the queue.
+    // `prog start` has taken the label off.
     if (before.status === "in_progress" && before.isConversation)
       await ledger.setLabel(taskID, CONVERSATION_LABEL, "label", options)
     notices({ title: `task ${taskID}`, message: "Its message is back, and so is the task." })

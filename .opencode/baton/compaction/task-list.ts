@@ -6,6 +6,8 @@ import type { Ledger, LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 
 export type TaskListDeps = {
   ledger: Pick<Ledger, "readTask" | "listTasks" | "readyTasks" | "listClaims">
+  /** Tells whether a session of this project has the task and is not at work. */
+  isIdleOn: (taskID: string, sessionID: string) => Promise<boolean>
   now: () => Date
 }
 
@@ -42,7 +44,7 @@ const lastWork = ({ description, logs }: LedgerTask): LastWork => {
 }
 
 /** Lists a project's tasks for a person. */
-export const createTaskList = ({ ledger, now }: TaskListDeps) => {
+export const createTaskList = ({ ledger, isIdleOn, now }: TaskListDeps) => {
   const readLastWork = async (task: TaskSummary, deadlineMs: number) => {
     const read = deadlineMs > 0 ? await ledger.readTask(task.id, { deadlineMs }) : undefined
     const { at, said }: LastWork = read?.kind === "found" ? lastWork(read.task) : { at: 0, said: undefined }
@@ -73,7 +75,14 @@ export const createTaskList = ({ ledger, now }: TaskListDeps) => {
       const withStatus = (status: string) => tasks.filter((task) => task.status.untrusted === status)
       const [open, begun] = [withStatus("open").filter((task) => !isConversation(task)), withStatus("in_progress")]
       const isReady = ({ id }: TaskSummary): boolean => readyIDs.has(id)
-      const free = begun.filter(({ id }) => !claims?.has(id))
+      const taken = await Promise.all(
+        begun.map(async ({ id }) => {
+          const claim = claims?.get(id)
+          // An idle session here gives it to the one that the user speaks to (claims.ts).
+          return claim !== undefined && !(await isIdleOn(id, claim.session))
+        }),
+      )
+      const free = begun.filter((_, at) => !taken[at])
       // prog lists the newest of a priority last.
       const read = await Promise.all(free.slice(-MAX_SHOWN).map((task) => readLastWork(task, over - performance.now())))
       const lines = read.toSorted((a, b) => b.at - a.at).map(({ line }) => line)
@@ -83,9 +92,9 @@ export const createTaskList = ({ ledger, now }: TaskListDeps) => {
         ),
         ...open.filter((task) => !isReady(task)).map((task) => taskLine(task, " (waits for another task)")),
       ]
-      const atWork = begun.flatMap((task) => {
-        const claim = claims?.get(task.id)
-        return claim === undefined ? [] : [taskLine(task, `\n  claimed by ${oneLine(claim)}`)]
+      const atWork = begun.flatMap((task, at) => {
+        const claim = taken[at] ? claims?.get(task.id) : undefined
+        return claim === undefined ? [] : [taskLine(task, `\n  claimed by ${oneLine(claim.summary)}`)]
       })
       const list = (heading: string, all: readonly string[]): string[] =>
         section(heading, all.slice(0, MAX_SHOWN), all.length - MAX_SHOWN)

@@ -114,10 +114,7 @@ const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): C
       else log.warn("claims are not released: they end with the process", { sessionIDs, reason: reasonOf(answer) })
     },
     readClaim: async (id) => (await readClaims([], CLAIM_DEADLINE_MS))?.get(id),
-    listClaims: async (project, { deadlineMs = READ_DEADLINE_MS } = {}) => {
-      const claims = await readClaims(["-p", project], deadlineMs)
-      return claims && new Map([...claims].map(([id, { summary }]) => [id, summary]))
-    },
+    listClaims: (project, { deadlineMs = READ_DEADLINE_MS } = {}) => readClaims(["-p", project], deadlineMs),
   }
 }
 

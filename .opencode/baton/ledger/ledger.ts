@@ -131,11 +131,8 @@ export type Ledger = LearningLedger &
     listTasks(options?: CallOptions & { readonly project?: string }): Promise<readonly TaskSummary[] | undefined>
     /** Tasks of a project, or of all, with nothing left to wait for; undefined when they cannot be read. Default deadline 2 s. */
     readyTasks(project: string, options?: CallOptions): Promise<readonly TaskSummary[] | undefined>
-    /**
-     * The claims that hold on a project's tasks, in words, by the task's id; undefined when they cannot be read. Default
-     * deadline 2 s.
-     */
-    listClaims(project: string, options?: CallOptions): Promise<ReadonlyMap<string, Untrusted> | undefined>
+    /** The claims that hold on a project's tasks, by the task's id; undefined when they cannot be read. Default deadline 2 s. */
+    listClaims(project: string, options?: CallOptions): Promise<ReadonlyMap<string, TaskClaim> | undefined>
     /** Adds an open task. @param task `description`: cut to what the program can receive */
     addTask(
       task: { project: string; title: string; description: string; label?: string },

@@ -18,7 +18,7 @@ export type { PassContext } from "./feature.ts"
 export type PassOverWork = {
   /** The work, complete in itself. */
   readonly objective: string
-  /** The way here, as far as it matters. */
+  /** The background of the work. */
   readonly background?: string
   /** The wanted result. */
   readonly expected?: string

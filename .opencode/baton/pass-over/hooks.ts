@@ -17,10 +17,21 @@ const TRANSFORM_DEADLINE_MS = 1_000
 
 const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
 
-/** By OpenCode's folder, for other plugins: api.ts. */
-const serving = new Map<string, () => Promise<PassOverFeature>>()
+type Serving = { readonly load: () => Promise<PassOverFeature>; readonly isActive: () => boolean }
 
-export const findServing = (directory: string): (() => Promise<PassOverFeature>) | undefined => serving.get(directory)
+/** By OpenCode's folder. */
+const serving = new Map<string, Serving>()
+
+/**
+ * Finds the feature for other plugins (api.ts).
+ *
+ * @returns undefined without a policy, and in a copy of the bundle that stays quiet: it would not see the tool calls of its passes, and so
+ *   not hold them to their sandbox
+ */
+export const findServing = (directory: string): Serving["load"] | undefined => {
+  const found = serving.get(directory)
+  return found?.isActive() ? found.load : undefined
+}
 
 /** The hooks of pass-over. It is on where its policy file is; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {
@@ -36,7 +47,8 @@ export const createPassOverHooks = (core: Core): Hooks => {
     return feature
   })
   const { directory } = core.input
-  serving.set(directory, load)
+  const own: Serving = { load, isActive: served.isActive }
+  serving.set(directory, own)
 
   let tools: Record<string, ToolDefinition> = {}
   let offerPassAlone: typeof import("./tools.ts").offerPassAlone | undefined
@@ -80,7 +92,7 @@ export const createPassOverHooks = (core: Core): Hooks => {
     event: served.observer((event) => feature?.receive(event)),
     dispose: served.dispose(async () => {
       // OpenCode may have loaded the folder's plugins again.
-      if (serving.get(directory) === load) serving.delete(directory)
+      if (serving.get(directory) === own) serving.delete(directory)
       await (await load.current)?.stop()
     }),
   }

@@ -217,7 +217,7 @@ const namedIn = (line: string, above: string): readonly string[] => {
  * @returns undefined when none is named; otherwise one that counts only if the ledger knows it
  */
 export const parseNaturalTask = (text: string): NaturalTask | undefined => {
-  // What Baton itself says shows titles, which may be orders.
+  // Baton's own answer lists titles of tasks, and a title may read like an order.
   if (OWN_COMMAND_TEXT.test(text.trim())) return undefined
   const named = new Set<string>()
   let [fence, above] = ["", ""]

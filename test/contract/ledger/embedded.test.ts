@@ -7,8 +7,9 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { databaseOf, embeddedProgram, holdEmbedded, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { holdWriteLock, readSchema, readTables, runSql } from "../../support/ledger/ledger-rows.ts"
+import { countOpeners, holdWriteLock, readSchema, readTables, runSql } from "../../support/ledger/ledger-rows.ts"
 import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { eventually } from "../../support/opencode/opencode-server.ts"
 
 const embedded = holdEmbedded(NEWEST)
 const open = () => createLedgerDriver(embedded(temporaryFolder()))
@@ -110,8 +111,9 @@ describe.each(BOTH_ENDS)("a new database on OpenCode $version", (binary) => {
     const release = await holdWriteLock(databaseOf(home))
     const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
     const added = Promise.all([1, 2, 3].map((number) => ledger.task(`T${number}`)))
-    // Long enough for each to meet the lock; a test that is late finds no lock, and passes.
-    await Promise.race([added, new Promise((resolve) => setTimeout(resolve, 1_000))])
+    // The holder and the three that wait for it; one that is refused fails the test.
+    const isMet = () => countOpeners(databaseOf(home)) === 4 || undefined
+    await Promise.race([added, eventually("three that wait", isMet)])
     release()
     expect(new Set(await added).size).toBe(3)
     expect(readTables(databaseOf(home)).items).toHaveLength(3)

@@ -60,7 +60,7 @@ const open = async (
   return task
 }
 
-/** What the plugin's tool answered. */
+/** The answer of the plugin's tool. */
 const answerOf = async (task: SharedTask): Promise<Record<string, unknown>> => {
   const answer = await goThrough(task)
   return JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1))

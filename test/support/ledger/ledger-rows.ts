@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
+import { readdirSync, readlinkSync } from "node:fs"
 import { endWithTest } from "../files/with-test.ts"
 import { NEWEST } from "../opencode/opencode-binary.ts"
 
@@ -44,6 +45,19 @@ export const holdWriteLock = async (databasePath: string): Promise<() => void> =
   await once(holder.stdout, "data")
   return () => void holder.stdin.end()
 }
+
+/** The number of processes that have a file open. Only Linux tells. */
+export const countOpeners = (path: string): number =>
+  readdirSync("/proc").filter((pid) => {
+    try {
+      return (
+        /^\d+$/.test(pid) && readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path)
+      )
+    } catch {
+      // It has ended, or closed a file meanwhile.
+      return false
+    }
+  }).length
 
 const TABLES = {
   items: "created_at, id",

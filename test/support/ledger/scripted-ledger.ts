@@ -1,6 +1,6 @@
-import { type Untrusted, untrusted } from "../../../.opencode/baton/host/quoted.ts"
+import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import { createLearningCalls } from "../../../.opencode/baton/ledger/client.ts"
-import type { Ledger, LedgerTask, LedgerWrite, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
+import type { Ledger, LedgerTask, LedgerWrite, TaskClaim, TaskRead } from "../../../.opencode/baton/ledger/ledger.ts"
 
 export type Fault =
   | "none"
@@ -38,8 +38,8 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
     /** Called at every write. */
     fault: (_call: { id: string; text: string }): Fault => "none",
     readable: true,
-    /** In words, by the task's id. */
-    claims: new Map<string, Untrusted>(),
+    /** By the task's id. */
+    claims: new Map<string, TaskClaim>(),
     /** Ids of tasks that wait for another one. */
     waiting: new Set<string>(),
     /** Awaited before every write. */

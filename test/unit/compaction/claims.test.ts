@@ -17,7 +17,7 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
   const [calls, told] = [[] as string[], [] as string[]]
   const log = createRecordedLog()
   const [released, reopened] = [new Set<string>(), new Set<string>()]
-  const world = { setting, answers: true }
+  const world = { setting, answers: true, idle }
   const claims = createTaskClaims({
     ledger: {
       claimTask: async (id, sessionID) => {
@@ -46,7 +46,7 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
         return { kind: "found", task }
       },
     },
-    isIdleOn: async (taskID, sessionID) => taskID === TASK && sessionID === idle,
+    isIdleOn: async (taskID, sessionID) => taskID === TASK && sessionID === world.idle,
     tasks: { owner: async (own) => (own.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : own) },
     mode: async () => world.setting,
     tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
@@ -81,6 +81,22 @@ describe("a session's claim", () => {
         expect(refusal === undefined, refusal).toBe(isTaken)
         expect(told).toHaveLength(isTaken ? 0 : 1)
       }
+    },
+  )
+
+  test(
+    promised("queue.A6", "is not taken from an idle session by one that is idle, too, until its user speaks"),
+    async () => {
+      const { claims, calls, world } = setUp([HELD, HELD, HELD, HELD])
+      await claims.toolStarting(first, "read")
+      await vi.advanceTimersByTimeAsync(1)
+      world.idle = "ses_2"
+      await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
+      expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, `claim ${TASK} ses_1`])
+      await claims.userArrived("ses_1")
+      await claims.toolStarting(first, "read")
+      await vi.advanceTimersByTimeAsync(1)
+      expect(calls.slice(3)).toEqual([`claim ${TASK} ses_1`, "release ses_2", `claim ${TASK} ses_1`])
     },
   )
 

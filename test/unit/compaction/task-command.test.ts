@@ -33,6 +33,7 @@ const setUp = (known: Known = {}) => {
     sessions: createFakeSessions(new Map([["ses_1", { messages: isFork ? [userSays("Go.")] : [] }]])),
     outbox: { add: async (entry) => void logged.push(entry) },
     ledger,
+    isIdleOn: async (_taskID, sessionID) => sessionID === "ses_idle",
     tasks: {
       find: async () => current,
       othersOn: async () => others,
@@ -127,7 +128,9 @@ describe("/task alone", () => {
       Object.assign(waiting ?? {}, { status: "open" })
       Object.assign(chat ?? {}, { status: "open", labels: ["conversation"] })
       Object.assign(closed ?? {}, { status: "done" })
-      script.claims.set(ids[2] ?? "", untrusted("ada since 10:00"))
+      script.claims.set(ids[2] ?? "", { session: "ses_2", isOwn: false, summary: untrusted("ada since 10:00") })
+      // An idle session of this project gives it up.
+      script.claims.set(ids[1] ?? "", { session: "ses_idle", isOwn: false, summary: untrusted("your other session") })
       script.waiting.add(ids[6] ?? "")
       const shown = (await expand("ses_1", "")).split("\n\n")
       expect(shown.slice(2, -2)).toEqual([

@@ -1,9 +1,9 @@
 import { join } from "node:path"
 import type { Config, Hooks, PluginInput } from "@opencode-ai/plugin"
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
-import { openCore } from "../../../.opencode/baton/core/core.ts"
+import { claimBundle, openCore } from "../../../.opencode/baton/core/core.ts"
 import { markState } from "../../../.opencode/baton/host/state-mark.ts"
-import { createPassOverHooks } from "../../../.opencode/baton/pass-over/hooks.ts"
+import { createPassOverHooks, findServing } from "../../../.opencode/baton/pass-over/hooks.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
@@ -12,6 +12,13 @@ import { userMessage } from "../../support/opencode/stored-messages.ts"
 // A hook has one second, and a busy machine may need longer to load the files.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
 
+const hooksOf = (directory: string): Hooks => {
+  const client = { app: { log: async () => ({ data: true }) } }
+  const hooks = createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
+  onTestFinished(async () => hooks.dispose?.())
+  return hooks
+}
+
 /** The hooks in a project with these files below `.opencode`. */
 const hooksIn = (...files: string[]): Hooks => {
   const directory = temporaryFolder()
@@ -19,10 +26,7 @@ const hooksIn = (...files: string[]): Hooks => {
     writeFiles(join(directory, ".opencode"), { [file]: "{}" })
     if (file.startsWith("state/")) markState(join(directory, ".opencode", "state"))
   }
-  const client = { app: { log: async () => ({ data: true }) } }
-  const hooks = createPassOverHooks(openCore({ client, directory, worktree: directory } as unknown as PluginInput))
-  onTestFinished(async () => hooks.dispose?.())
-  return hooks
+  return hooksOf(directory)
 }
 
 /** The tools that are left out of a request of the session `ses_1`. */
@@ -39,6 +43,17 @@ describe("the hooks of passes", () => {
 
   test(promised("pass-over.A11", "are none without the file"), () => {
     expect(hooksIn("baton/package.json")).toEqual({})
+  })
+
+  test(promised("passes.A8", "serve other plugins until a copy of the bundle that counts more is loaded"), () => {
+    const directory = temporaryFolder()
+    writeFiles(join(directory, ".opencode"), { "pass-over.json": "{}" })
+    hooksOf(directory)
+    expect(findServing(directory)).toBeTypeOf("function")
+    expect(findServing(`${directory}/other`)).toBeUndefined()
+    const own = join(directory, ".opencode", "baton")
+    claimBundle({ feature: "pass-over", directory, projectRoot: directory, bundleRoot: own })
+    expect(findServing(directory)).toBeUndefined()
   })
 
   test(promised("package.D1", "follow the policy of the copy that serves a project without its own"), () => {

@@ -108,7 +108,7 @@ const IS_BLOCKED = `EXISTS (
     b.type = 'epic' AND EXISTS (SELECT 1 FROM items c WHERE c.parent_id = b.id)
     AND NOT EXISTS (SELECT 1 FROM items c WHERE c.parent_id = b.id AND c.status NOT IN ('done', 'canceled'))))`
 
-/** Its values: project, labels, and the conversation's label where that is not among them. */
+/** The query of `firstReady`. Its values: the project, the labels, and the conversation's label where that is not among them. */
 export const firstReadyQuery = (labels: readonly string[]): string => `
   SELECT i.* FROM items i WHERE i.project = ? AND i.type = 'task' AND i.status = 'open'
   ${labels.map(() => `AND ${HAS_LABEL}`).join(" ")} ${labels.includes(CONVERSATION_LABEL) ? "" : `AND NOT ${HAS_LABEL}`}
@@ -121,7 +121,7 @@ export const firstReadyQuery = (labels: readonly string[]): string => `
  */
 export const firstReady = (store: LedgerStore, project: string, labels: readonly string[]): ItemRow | undefined => {
   store.run(READY_INDEX)
-  // As in hasLabels.
+  // A label that is given twice matches nothing, as in hasLabels.
   if (new Set(labels).size < labels.length) return undefined
   const values = [project, ...labels, ...(labels.includes(CONVERSATION_LABEL) ? [] : [CONVERSATION_LABEL])]
   return store.all<ItemRow>(firstReadyQuery(labels), ...values)[0]

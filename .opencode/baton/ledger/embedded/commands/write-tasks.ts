@@ -157,7 +157,7 @@ type StatusChange = Pick<Command, "name" | "summary"> & {
   readonly answer: (id: string) => readonly string[]
   /** @throws LedgerError for a task that may not have the status */
   readonly check?: (store: LedgerStore, id: string) => void
-  /** Changes in the same transaction what goes with the status. */
+  /** Runs in the same transaction. */
   readonly also?: (store: LedgerStore, id: string) => void
 }
 
