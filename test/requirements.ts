@@ -250,6 +250,14 @@ export const REQUIREMENTS = {
 
   "queue.A6":
     "An idle session gives its claim to the session of the same project that the user speaks to; one at work keeps it.",
+  "queue.A1":
+    "Each run of an agent on a task is a row with its worker, session, place, end and what it spent; its kind of end is judged by the task's status, then errors, then tools used.",
+  "queue.A2":
+    "An end gives the task back by its kind: a provider's is no attempt, three counted ones block it, a question waits for a person; each is a line in the log, and an answer is in the next first request.",
+  "queue.A3":
+    "claim --next hands out the tasks of workers that are gone, own host first, then ready ones; none is taken twice, and a worker's lease is renewed.",
+  "work.B3":
+    "A killed agent is resumed in its session and folder once, else begins anew; ending one ends its shells; a killed baton work leaves nothing that the next does not find; status, pause, resume, drain and stop work from any terminal.",
   "queue.A3a":
     "claim --next takes the first task of `ready` by an index, so that its cost does not grow with the ledger's size.",
   "queue.A3b": "A new database that several processes make at the same moment is made once, and each write succeeds.",

@@ -4,6 +4,7 @@ import { arch, cpus, loadavg, release, totalmem, type } from "node:os"
 import { join } from "node:path"
 import type { RequirementId } from "../../test/requirements.ts"
 import { BOTH_ENDS, NEWEST, type OpenCodeBinary, REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"
+import { measureClaims } from "./claims.ts"
 import { toFigure } from "./measure.ts"
 import { measureObserve } from "./observe.ts"
 import { renderDocument, tablesOf } from "./page.ts"
@@ -27,6 +28,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   hook: ["speed.G2", "the compacting hook at 10 to 10,000 messages", measureHook],
   event: ["speed.G3", "an event the bundle does not need", measureEvent],
   ledger: ["speed.G4", "the embedded prog log", measureLedger],
+  claims: ["queue.A3", "eight workers that take tasks from one queue", measureClaims],
   retention: ["speed.G5", "what 1 to 50 compactions leave", measureRetentionTable],
   words: ["words.A2", "what 50 compactions leave of later instructions, beside other plugins", measureLaterWords],
   beginnings: ["start.A2", "what a first request, and one after kill -9, are told", measureBeginnings],

@@ -3,7 +3,7 @@ import { describeError, type Log } from "../host/log.ts"
 import { WRITING_TOOLS } from "../host/messages.ts"
 import { quoted } from "../host/quoted.ts"
 import type { Settings } from "../host/settings.ts"
-import type { CallOptions, ClaimLedger, ClaimOutcome, Ledger } from "../ledger/ledger.ts"
+import type { CallOptions, ClaimLedger, ClaimOutcome, Ledger, RunEnd } from "../ledger/ledger.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 
 export type ClaimsMode = Settings["claims"]
@@ -45,6 +45,10 @@ type ClaimsDeps = {
   mode: () => Promise<ClaimsMode>
   /** Tells whether a session of this project has the task and is not at work. */
   isIdleOn: (taskID: string, sessionID: string) => Promise<boolean>
+  /** The ends of sessions' runs, as far as they were seen. */
+  endsOf: (bindings: readonly Pick<SessionTask, "sessionID" | "taskID">[]) => RunEnd[]
+  /** The sessions have no person at them: `opencode run`. */
+  isUnattended: boolean
   /** Tells the user and the model that another has the task. */
   tell: (sessionID: string, taskID: string, summary: string) => Promise<void>
   log: Log
@@ -65,7 +69,8 @@ const reasonOf = (state: ClaimState): string =>
 export type TaskClaims = ReturnType<typeof createTaskClaims>
 
 /** The claims that this process's sessions have on their tasks. */
-export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: ClaimsDeps) => {
+export const createTaskClaims = (deps: ClaimsDeps) => {
+  const { ledger, tasks, mode, isIdleOn, endsOf, isUnattended, tell, log } = deps
   const entries = new Map<string, Entry>()
   let timer: NodeJS.Timeout | undefined
 
@@ -92,6 +97,9 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
     } else log.warn("the task is not claimed", { sessionID, taskID, reason: outcome.reason })
   }
 
+  const ask = ({ taskID, sessionID }: SessionTask, options: CallOptions): Promise<ClaimOutcome> =>
+    ledger.claimTask(taskID, sessionID, { ...options, isPerson: !isUnattended })
+
   /** Ends the claim of an idle session of this project: the user speaks to another now. */
   const takeFromIdle = async ({ sessionID, taskID }: SessionTask, options: CallOptions): Promise<boolean> => {
     const read = await ledger.readTask(taskID, { ...options, withClaim: true })
@@ -109,7 +117,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
     options: CallOptions = {},
     found?: ClaimOutcome,
   ): Promise<ClaimState> => {
-    const outcome = found ?? (await ledger.claimTask(binding.taskID, binding.sessionID, options))
+    const outcome = found ?? (await ask(binding, options))
     await report(binding, outcome, before)
     // A ledger that does not answer frees no task.
     return outcome.kind === "unavailable" && before.kind === "held" ? before : outcome
@@ -117,7 +125,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
 
   /** The same for a session at work, which also takes the task from an idle one. */
   const claim = async (binding: SessionTask, before: ClaimState, options: CallOptions = {}): Promise<ClaimState> => {
-    const outcome = await ledger.claimTask(binding.taskID, binding.sessionID, options)
+    const outcome = await ask(binding, options)
     const isTaken = outcome.kind === "held" && (await takeFromIdle(binding, options))
     return claimFree(binding, before, options, isTaken ? undefined : outcome)
   }
@@ -149,7 +157,7 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
     if (known?.binding.taskID === binding.taskID) return known
     const freed = async (): Promise<ClaimState> => {
       await known?.state
-      await ledger.releaseClaims([binding.sessionID])
+      await ledger.endRuns(endsOf([known?.binding ?? binding]))
       return NOT_CLAIMED
     }
     const [oldest] = entries.keys()
@@ -190,11 +198,22 @@ export const createTaskClaims = ({ ledger, tasks, mode, isIdleOn, tell, log }: C
   const release = async (sessionIDs: readonly string[]): Promise<void> => {
     const left = sessionIDs.flatMap((sessionID) => entries.get(sessionID) ?? [])
     for (const sessionID of sessionIDs) entries.delete(sessionID)
-    const states = await Promise.all(left.map(({ state }) => state))
-    if (states.some(({ kind }) => kind === "claimed")) await ledger.releaseClaims(sessionIDs)
+    await Promise.all(left.map(({ state }) => state))
+    if (left.length > 0) await ledger.endRuns(endsOf(left.map(({ binding }) => binding)))
   }
 
   return {
+    /** Claims the task of an unattended session with its first message: its run begins there. */
+    runBegins: async (binding: SessionTask): Promise<void> => {
+      if ((await mode()) !== "off") begin(binding)
+    },
+    /** Ends the run of an unattended session with its turn, before it returns. */
+    runEnds: (binding: SessionTask): void => {
+      const entry = entries.get(binding.sessionID)
+      entries.delete(binding.sessionID)
+      const isBegun = entry !== undefined && entry.known === undefined
+      for (const end of endsOf([binding])) ledger.endRunNow(end, isBegun)
+    },
     /**
      * Claims the task in the background, at a session's first tool.
      *

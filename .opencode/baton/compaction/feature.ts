@@ -1,5 +1,6 @@
+import { isMainThread } from "node:worker_threads"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
-import type { Instance } from "../core/core.ts"
+import type { Core, Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { createKeyedQueue, lazy } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
@@ -8,9 +9,14 @@ import { isRecord } from "../host/schema.ts"
 import { createModelContext, readAgents, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
+import { detectUi } from "../host/tui.ts"
+import { runGitSync } from "../host/untrusted.ts"
+import type { RunEnd } from "../ledger/ledger.ts"
+import type { SessionTask } from "../task/registry.ts"
 import type { TypedMessage } from "../task/user-words.ts"
 import { createOpenings } from "./openings.ts"
 import { createIsAtWork, createProgress } from "./progress.ts"
+import { createRunFacts, judgeEnd } from "./run-facts.ts"
 import { createSessionStates, sessionStateSchema, withoutTask } from "./session-state.ts"
 import { createTurns } from "./turns.ts"
 
@@ -28,7 +34,7 @@ export type CompactionFeature = ReturnType<typeof createCompactionFeature>
 
 /** Puts the feature together for one directory. */
 export const createCompactionFeature = (
-  { input: { client }, root, projectRoot }: Instance,
+  { input: { client }, root, projectRoot, parents }: Instance & Pick<Core, "parents">,
   services: Services,
   log: Log,
 ) => {
@@ -36,6 +42,19 @@ export const createCompactionFeature = (
   const settings = () => settingsOrDefaults(projectRoot, log)
   const claimsMode = async () => (await settings()).claims
   const isAtWork = createIsAtWork({ state, log })
+  const rootOf = (sessionID: string): string => {
+    const parentID = parents.get(sessionID)
+    return typeof parentID === "string" ? rootOf(parentID) : sessionID
+  }
+  const facts = createRunFacts(rootOf)
+  const isUnattended = detectUi({ argv: process.argv, isMainThread }) === "run"
+  const endsOf = (bindings: readonly Pick<SessionTask, "sessionID" | "taskID">[]): RunEnd[] => {
+    const branch = runGitSync(["branch", "--show-current"], root)?.trim() ?? ""
+    return bindings.map(({ sessionID: session, taskID: task }) => {
+      const seen = facts.of(session)
+      return { session, task, ...judgeEnd(seen), tools: seen.tools, tokens: seen.tokens, cost: seen.cost, branch }
+    })
+  }
   const shared = {
     ...services,
     sessionStates: createSessionStates(
@@ -46,6 +65,9 @@ export const createCompactionFeature = (
     /** Tells whether a session of this project has the task and is not at work. @param sessionID "" for a claim by hand */
     isIdleOn: async (taskID: string, sessionID: string): Promise<boolean> =>
       sessionID !== "" && (await tasks.readStored(sessionID))?.taskID === taskID && !(await isAtWork(sessionID)),
+    facts,
+    endsOf,
+    isUnattended,
     root,
     log,
     now: () => new Date(),

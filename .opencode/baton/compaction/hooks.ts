@@ -82,14 +82,17 @@ export const createCompactionHooks = (core: Core): Hooks => {
         return !taskless.delete(event.properties.info.id)
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part
-        return (type === "compaction" || type === "patch") && !isTaskless(sessionID)
+        const isAnswer = type === "text" && event.properties.delta === undefined && load.current !== undefined
+        return (type === "compaction" || type === "patch" || isAnswer) && !isTaskless(sessionID)
       }
       case "session.compacted":
         return !isTaskless(event.properties.sessionID)
       case "session.idle":
+      case "session.error":
+      case "message.updated":
         return load.current !== undefined
       default:
-        return false
+        return load.current !== undefined && /^(?:permission|question)\./.test(event.type)
     }
   }
   const tools = feature.tools("task_show and task_log", () => setup?.createTools(load))

@@ -21,6 +21,7 @@ import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
 import type { Progress } from "./progress.ts"
+import type { RunFactsOf } from "./run-facts.ts"
 import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
@@ -111,6 +112,9 @@ type TurnsDeps = {
   loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
   /** Loads the code for claims, at the first tool of a session with a task. */
   loadClaims: () => Promise<TaskClaims>
+  facts: RunFactsOf
+  /** The sessions have no person at them: `opencode run`. */
+  isUnattended: boolean
   /** The worktree's top folder, or the project's where there is no git. */
   root: string
   log: Log
@@ -127,11 +131,30 @@ const READ_TOOL = "read_session"
 /** Follows the sessions turn by turn: their task, their activity, their compactions. */
 export const createTurns = (deps: TurnsDeps) => {
   const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
+  const { facts, isUnattended } = deps
   const seen = createLruMap<SeenSession>()
   const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, sessionStates, progress, root, now })
   const compaction = lazy(() => loadCompaction(seen))
   const claims = lazy(loadClaims)
+  /** Once they are loaded: the end of a run waits for nothing. */
+  let loadedClaims: TaskClaims | undefined
+  /** The unattended root sessions whose run goes on. */
+  const running = new Map<string, SessionTask>()
+
+  const runBegins = async (binding: SessionTask): Promise<void> => {
+    if (binding.origin === "parent") return
+    running.set(binding.sessionID, binding)
+    loadedClaims = await claims()
+    await loadedClaims.runBegins(binding)
+  }
+
+  /** OpenCode reports the end of a turn more than once. */
+  const runEnds = (sessionID: string): void => {
+    const binding = running.get(sessionID)
+    running.delete(sessionID)
+    if (binding) loadedClaims?.runEnds(binding)
+  }
 
   /** Runs behind the session's other work. Resolves before the record is written. */
   const record = (binding: SessionTask, completed: CompletedCompaction, hasShell: boolean) =>
@@ -157,6 +180,7 @@ export const createTurns = (deps: TurnsDeps) => {
     progress.forget(sessionID)
     seen.delete(sessionID)
     openings.forget(sessionID)
+    running.delete(sessionID)
     ;(await compaction.current)?.forget(sessionID)
     await (await claims.current)?.forget(sessionID)
     await tasks.forget(sessionID)
@@ -213,6 +237,8 @@ export const createTurns = (deps: TurnsDeps) => {
     /** A user's message arrived: reading the task for its request starts now. */
     userArrived: (sessionID: string, model: ModelName): void => {
       const known = tasks.cached(sessionID)
+      facts.begin(sessionID)
+      if (known && isUnattended) inBackground(sessionID, runBegins(known))
       // The words of a session that is killed right now must not be lost.
       if (known) progress.changed(known, { isWork: false })
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
@@ -235,6 +261,7 @@ export const createTurns = (deps: TurnsDeps) => {
     toolStarting: async (sessionID: string, tool: string): Promise<string | undefined> => {
       const judge = async (binding: SessionTask | undefined): Promise<string | undefined> =>
         binding && (await claims()).toolStarting(binding, tool)
+      facts.toolStarted(sessionID)
       const known = tasks.cached(sessionID)
       if (known && WRITING_TOOLS.has(tool)) return judge(known)
       // No tool waits for a search of the task; only one that changes files waits for the claim.
@@ -277,6 +304,7 @@ export const createTurns = (deps: TurnsDeps) => {
     },
 
     observe: (event: Event): void => {
+      facts.observe(event)
       switch (event.type) {
         case "message.part.updated": {
           const { part } = event.properties
@@ -303,6 +331,8 @@ export const createTurns = (deps: TurnsDeps) => {
         case "session.idle":
           void sessionStates.save(event.properties.sessionID, { isDurable: false })
           progress.idle(event.properties.sessionID)
+          // The last, since it takes longest.
+          runEnds(event.properties.sessionID)
           return
         case "session.deleted":
           inBackground(event.properties.info.id, forget(event.properties.info.id))

@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process"
+import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from "node:child_process"
 import { accessSync, constants, readFileSync, statSync } from "node:fs"
 import { constants as system } from "node:os"
 import { delimiter, isAbsolute, join } from "node:path"
@@ -264,6 +264,24 @@ export const runScript = (
   const settings = process.versions.bun === undefined ? [] : aloneInBun()
   const env = { BUN_BE_BUN: "1", ELECTRON_RUN_AS_NODE: "1" }
   return run([process.execPath, ...settings, "-e", source], { ...options, env })
+}
+
+/** Runs one program to its end before it returns: for the last moment of a process. Never throws. */
+export const runProgramSync = (
+  [file, ...args]: Argv,
+  { cwd, deadlineMs, env }: Pick<RunOptions, "cwd" | "deadlineMs" | "env">,
+): ProcessOutcome => {
+  const { status, signal, stdout, stderr, error } = spawnSync(file, args, {
+    cwd,
+    env: childEnvironment(env),
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: deadlineMs,
+    killSignal: "SIGKILL",
+  })
+  if (errorCode(error) === "ETIMEDOUT") return { kind: "timed-out", deadlineMs }
+  if (error) return { kind: "not-started", cause: `${file} in ${cwd}: ${describeError(error)}` }
+  return { kind: "exited", exitCode: exitCodeOf(status, signal), stdout, stderr }
 }
 
 type ProcessRunnerDeps = {

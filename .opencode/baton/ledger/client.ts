@@ -15,6 +15,7 @@ import {
   parseTaskJson,
   parseTaskList,
   type RenewedClaims,
+  type RunEnd,
   type TaskClaim,
   type TaskSummary,
 } from "./ledger.ts"
@@ -79,7 +80,18 @@ const parseRenewed = (stdout: string): RenewedClaims => {
   return new Map(lines.map((line) => line.split(" ")).map(([id = "", word]) => [id, word ? "reopened" : "claimed"]))
 }
 
-const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): ClaimCalls => {
+/** The ledger waits that long for a claim that is on its way. */
+const CLAIM_UNDER_WAY_MS = 2_000
+
+const createClaimCalls = (
+  { runEmbedded, runEmbeddedNow }: Pick<LedgerRunner, "runEmbedded" | "runEmbeddedNow">,
+  log: Log,
+): ClaimCalls => {
+  const endArgs = (ends: readonly RunEnd[], how: { late?: boolean; wait_ms?: number } = {}): string[] => [
+    "run-end",
+    "--",
+    JSON.stringify(ends.map((end) => ({ ...end, pid: process.pid, ...how }))),
+  ]
   const readClaims = async (args: readonly string[], deadlineMs: number) => {
     const answer = await runEmbedded(["claims", ...args, "--json"], deadlineMs)
     try {
@@ -91,8 +103,9 @@ const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): C
     return undefined
   }
   return {
-    claimTask: async (id, sessionID, { deadlineMs = WRITE_DEADLINE_MS } = {}) => {
-      const args = ["claim", "--pid", String(process.pid), ...sessionFlags([sessionID]), "--", id]
+    claimTask: async (id, sessionID, { deadlineMs = WRITE_DEADLINE_MS, isPerson = false } = {}) => {
+      const person = isPerson ? ["--person"] : []
+      const args = ["claim", "--pid", String(process.pid), ...person, ...sessionFlags([sessionID]), "--", id]
       const answer = await runEmbedded(args, deadlineMs)
       if (answer.kind === "unavailable") return answer
       if (answer.exitCode === 0) return { kind: "claimed" }
@@ -113,6 +126,21 @@ const createClaimCalls = (runEmbedded: LedgerRunner["runEmbedded"], log: Log): C
       if (answer.kind === "exited" && answer.exitCode === 0) log.debug("claims are released", { sessionIDs })
       else log.warn("claims are not released: they end with the process", { sessionIDs, reason: reasonOf(answer) })
     },
+    endRuns: async (ends) => {
+      const answer = await runEmbedded(endArgs(ends), WRITE_DEADLINE_MS)
+      const sessionIDs = ends.map(({ session }) => session)
+      if (answer.kind === "exited" && answer.exitCode === 0) log.debug("runs are ended", { sessionIDs })
+      else log.warn("runs are not ended: they end with the process", { sessionIDs, reason: reasonOf(answer) })
+    },
+    endRunNow: (end, isBegun) => {
+      const answer = runEmbeddedNow(
+        endArgs([end], { late: true, wait_ms: isBegun ? CLAIM_UNDER_WAY_MS : 0 }),
+        WRITE_DEADLINE_MS,
+      )
+      const about = { sessionID: end.session, taskID: end.task, kind: end.kind }
+      if (answer.kind === "exited" && answer.exitCode === 0) log.info("the run is ended", about)
+      else log.warn("the run is not ended: the next claim --next does it", { ...about, reason: reasonOf(answer) })
+    },
     readClaim: async (id) => (await readClaims([], CLAIM_DEADLINE_MS))?.get(id),
     listClaims: (project, { deadlineMs = READ_DEADLINE_MS } = {}) => readClaims(["-p", project], deadlineMs),
   }
@@ -127,7 +155,7 @@ export type LedgerDeps = RunnerDeps & {
 export const createLedger = (deps: LedgerDeps): Ledger => {
   const { log, state, maxTextBytes = textLimit((deps.runtime ?? ownRuntime()).platform) } = deps
   const runner = createLedgerRunner(deps)
-  const { readClaim, ...claims } = createClaimCalls(runner.runEmbedded, log)
+  const { readClaim, ...claims } = createClaimCalls(runner, log)
 
   /** Tells whether sessions of this project had tasks, so that there was a ledger. */
   const hasTasks = async (): Promise<boolean> => (await readdir(state.path(TASKS_FOLDER)).catch(() => [])).length > 0

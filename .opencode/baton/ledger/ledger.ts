@@ -23,13 +23,39 @@ export type ClaimOutcome =
 /** By session. A claim that ended because its task is opened again may be made again; one that was released is left out. */
 export type RenewedClaims = ReadonlyMap<string, "claimed" | "reopened">
 
+/** The end of a session's run on a task. */
+export type RunEnd = {
+  readonly session: string
+  /** The task, for a run that no claim of the session stands for. */
+  readonly task: string
+  readonly kind: "provider" | "killed" | "context" | "idle" | "unfinished" | "question" | "permission refused"
+  /** In words for a person; "" for none. */
+  readonly detail: string
+  /** Calls of tools, of subagents too. */
+  readonly tools: number
+  readonly tokens: number
+  /** In dollars. */
+  readonly cost: number
+  /** The time from which the provider wants to be asked again, ISO 8601; "" where it does not say. */
+  readonly next_try?: string
+  readonly branch?: string
+}
+
 /** Claims on tasks, always kept by the embedded ledger. No call throws; default deadline 5 s. */
 export type ClaimLedger = {
-  /** Claims a task for a session of this process, and starts it when it is open. */
-  claimTask(id: string, sessionID: string, options?: CallOptions): Promise<ClaimOutcome>
+  /** Claims a task for a session of this process, and starts it when it is open. @param options `isPerson`: one is at the session */
+  claimTask(
+    id: string,
+    sessionID: string,
+    options?: CallOptions & { readonly isPerson?: boolean },
+  ): Promise<ClaimOutcome>
   /** Extends the claims of sessions. @returns undefined when the ledger does not answer */
   renewClaims(sessionIDs: readonly string[], options?: CallOptions): Promise<RenewedClaims | undefined>
   releaseClaims(sessionIDs: readonly string[]): Promise<void>
+  /** Ends the runs of sessions of this process, and with them their claims. */
+  endRuns(ends: readonly RunEnd[]): Promise<void>
+  /** Ends the run of a session before it returns: OpenCode 1.2.15 exits right after the turn. @param isBegun its claim has been asked for */
+  endRunNow(end: RunEnd, isBegun: boolean): void
 }
 
 /** A task from `prog show ID --json`, with the fields that Baton uses. */

@@ -4,7 +4,14 @@ import { homedir } from "node:os"
 import { join } from "node:path"
 import { createDeferred, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
-import { type Argv, aloneInBun, findExecutables, type ProcessOutcome, type RunProcess } from "../host/process.ts"
+import {
+  type Argv,
+  aloneInBun,
+  findExecutables,
+  type ProcessOutcome,
+  type RunProcess,
+  runProgramSync,
+} from "../host/process.ts"
 import { bundleRoot as ownBundleRoot } from "../host/project.ts"
 import { cutText } from "../host/text.ts"
 import type { ForeignProgram, LedgerProgram, LedgerStatus } from "./ledger.ts"
@@ -314,6 +321,15 @@ export const createLedgerRunner = (deps: RunnerDeps) => {
     runEmbedded: async (args: readonly string[], deadlineMs: number): Promise<LedgerAnswer> => {
       const { command, env: childEnv } = embeddedLedger({ bundleRoot, runtime })
       const outcome = await run([...command, ...args], { cwd: directory, deadlineMs, env: childEnv })
+      if (outcome.kind === "exited") return outcome
+      const reason =
+        outcome.kind === "timed-out" ? `prog ${args[0]} did not end within ${deadlineMs} ms` : outcome.cause
+      return { kind: "unavailable", reason }
+    },
+    /** The same before it returns, for the end of a process. */
+    runEmbeddedNow: (args: readonly string[], deadlineMs: number): LedgerAnswer => {
+      const { command, env: childEnv } = embeddedLedger({ bundleRoot, runtime })
+      const outcome = runProgramSync([...command, ...args], { cwd: directory, deadlineMs, env: childEnv })
       if (outcome.kind === "exited") return outcome
       const reason =
         outcome.kind === "timed-out" ? `prog ${args[0]} did not end within ${deadlineMs} ms` : outcome.cause

@@ -62,6 +62,8 @@ export const createScriptedLedger = (ids: readonly string[] = ["ts-000001"]) => 
     claimTask: async () => ({ kind: "claimed" }),
     renewClaims: async (sessionIDs) => new Map(sessionIDs.map((id) => [id, "claimed"])),
     releaseClaims: async () => {},
+    endRuns: async () => {},
+    endRunNow: () => {},
     listClaims: async () => (script.readable ? script.claims : undefined),
     readTask: async (id): Promise<TaskRead> => {
       calls.push(`show ${id}`)

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest"
 import { type ClaimsMode, createTaskClaims, RENEW_EVERY_MS } from "../../../.opencode/baton/compaction/claims.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
 import type { ClaimOutcome } from "../../../.opencode/baton/ledger/ledger.ts"
 import type { SessionTask } from "../../../.opencode/baton/task/registry.ts"
@@ -12,8 +13,14 @@ const DOWN = { kind: "unavailable", reason: "database is locked" } as const
 /** The hook of a tool has as long. */
 const GATE_MS = 3_000
 
+const NOTHING_SPENT = { tools: 0, tokens: 0, cost: 0 }
+
 /** A ledger that answers the first claims as given and then grants them. */
-const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: ClaimsMode = "shared", idle = "") => {
+const setUp = (
+  answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [],
+  setting: ClaimsMode = "shared",
+  { idle = "", isUnattended = false } = {},
+) => {
   const [calls, told] = [[] as string[], [] as string[]]
   const log = createRecordedLog()
   const [released, reopened] = [new Set<string>(), new Set<string>()]
@@ -32,6 +39,8 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
         return new Map(kept.map((id) => [id, reopened.has(id) ? "reopened" : "claimed"]))
       },
       releaseClaims: async (sessionIDs) => void calls.push(`release ${sessionIDs.join(" ")}`),
+      endRuns: async (ends) => void calls.push(`end ${ends.map(({ session }) => session).join(" ")}`),
+      endRunNow: ({ task, session }, isBegun) => void calls.push(`end ${task} ${session}${isBegun ? " begun" : ""}`),
       readTask: async (id) => {
         const claim = { session: "ses_2", isOwn: false, summary: untrusted(HELD.summary) }
         const task = {
@@ -49,6 +58,15 @@ const setUp = (answers: (ClaimOutcome | Promise<ClaimOutcome>)[] = [], setting: 
     isIdleOn: async (taskID, sessionID) => taskID === TASK && sessionID === world.idle,
     tasks: { owner: async (own) => (own.origin === "parent" ? { ...BINDING, sessionID: "ses_parent" } : own) },
     mode: async () => world.setting,
+    endsOf: (bindings) =>
+      bindings.map(({ sessionID: session, taskID: task }) => ({
+        session,
+        task,
+        kind: "idle",
+        detail: "",
+        ...NOTHING_SPENT,
+      })),
+    isUnattended,
     tell: async (sessionID, taskID, summary) => void told.push(`${sessionID} ${taskID} ${summary}`),
     log,
   })
@@ -67,14 +85,14 @@ describe("a session's claim", () => {
     await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
     await claims.forget("ses_1")
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "release ses_1"])
+    expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "end ses_1"])
   })
 
   test(
     promised("queue.A6", "goes from an idle session to the one that the user speaks to, not from one at work"),
     async () => {
       for (const idle of ["ses_2", ""]) {
-        const { claims, calls, told } = setUp([HELD, ...(idle === "" ? [HELD] : [])], "exclusive", idle)
+        const { claims, calls, told } = setUp([HELD, ...(idle === "" ? [HELD] : [])], "exclusive", { idle })
         const refusal = await claims.toolStarting(first, "edit")
         const isTaken = idle !== ""
         expect(calls.includes("release ses_2")).toBe(isTaken)
@@ -112,6 +130,25 @@ describe("a session's claim", () => {
     expect(calls).toEqual([`claim ${TASK} ses_parent`])
   })
 
+  test(
+    promised("queue.A1", "begins with the first message where nobody is at the session, and ends with its turn"),
+    async () => {
+      const asked = createDeferred<ClaimOutcome>()
+      const { claims, calls, world } = setUp([asked.promise], "shared", { isUnattended: true })
+      await claims.runBegins(first)
+      await vi.advanceTimersByTimeAsync(0)
+      expect(calls).toEqual([`claim ${TASK} ses_1`])
+      claims.runEnds(first)
+      expect(calls.at(-1), "its claim is still on its way").toBe(`end ${TASK} ses_1 begun`)
+      asked.resolve({ kind: "claimed" })
+      await claims.stop()
+      world.setting = "off"
+      await claims.runBegins(first)
+      claims.runEnds(first)
+      expect(calls.slice(2), "without claims there is a run, too").toEqual([`end ${TASK} ses_1`])
+    },
+  )
+
   test(promised("claim.B1", "moves with the session to another task, and all are released at the end"), async () => {
     const { claims, calls } = setUp()
     await claims.toolStarting(first, "read")
@@ -120,7 +157,7 @@ describe("a session's claim", () => {
     await claims.stop()
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
     expect(calls.slice(0, 1)).toEqual([`claim ${TASK} ses_1`])
-    const others = ["claim ts-000002 ses_1", `claim ${TASK} ses_2`, "release ses_1", "release ses_1 ses_2"]
+    const others = ["claim ts-000002 ses_1", `claim ${TASK} ses_2`, "end ses_1", "end ses_1 ses_2"]
     expect(calls.slice(1).toSorted()).toEqual(others)
   })
 
@@ -169,7 +206,7 @@ describe("a session's claim", () => {
     }
     await claims.toolStarting(first, "read")
     await claims.stop()
-    expect(calls).toEqual([`claim ${TASK} ses_1`, "release ses_1"])
+    expect(calls).toEqual([`claim ${TASK} ses_1`, "end ses_1"])
   })
 
   test(promised("claim.B1", "that the ledger did not take is tried again, and the session works on"), async () => {
@@ -255,7 +292,7 @@ describe("another's claim", () => {
     await claims.userArrived("ses_1")
     for (const tool of ["read", "bash"]) await claims.toolStarting(first, tool)
     await claims.stop()
-    expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "release ses_1"])
+    expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "end ses_1"])
   })
 
   test(promised("claim.B2", "is not taken over after a release, however long ago the user's message was"), async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest"
 import { createCompaction } from "../../../.opencode/baton/compaction/compaction.ts"
+import { createRunFacts } from "../../../.opencode/baton/compaction/run-facts.ts"
 import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
@@ -86,7 +87,16 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         seen,
         isAtWork: async () => false,
       }),
-    loadClaims: async () => ({ toolStarting: async () => undefined, userArrived: done, forget: done, stop: done }),
+    loadClaims: async () => ({
+      runBegins: done,
+      runEnds: nothing,
+      toolStarting: async () => undefined,
+      userArrived: done,
+      forget: done,
+      stop: done,
+    }),
+    facts: createRunFacts((id) => id),
+    isUnattended: false,
     root,
     log,
     now,

@@ -1,6 +1,6 @@
 import { localMinute } from "./format.ts"
 import { isClosed } from "./items.ts"
-import type { Cell, ClaimRow, ItemRow, LedgerStore } from "./store.ts"
+import { type Cell, type ClaimRow, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
 
 /*
  * A claim says who works on a task. It holds until it is released, the task is closed or opened again, its lease is over, or,
@@ -35,7 +35,8 @@ export const readProcessStart = (pid: number): string => {
   }
 }
 
-const isGone = ({ pid, process_start }: ClaimRow): boolean => {
+/** Tells whether a process of this host has ended. */
+export const isProcessGone = ({ pid, process_start }: Pick<ClaimRow, "pid" | "process_start">): boolean => {
   try {
     process.kill(pid, 0)
   } catch (error) {
@@ -48,6 +49,8 @@ const isGone = ({ pid, process_start }: ClaimRow): boolean => {
 
 /** Longer than any lease, by more than clocks differ: the clock was set back since. */
 const TOO_LONG_MS = 24 * 60 * 60_000
+/** A person may say how long a claim by hand holds. */
+export const LONGEST_BY_HAND_MS = 31 * TOO_LONG_MS
 
 export const isUnstarted = ({ type, status }: ItemRow): boolean => type === "task" && status === "open"
 
@@ -55,9 +58,10 @@ export const isUnstarted = ({ type, status }: ItemRow): boolean => type === "tas
 export const isClaimed = (claim: ClaimRow | undefined, item: ItemRow, nowMs: number): claim is ClaimRow => {
   if (claim === undefined || isClosed(item.status) || isUnstarted(item)) return false
   const leftMs = Date.parse(claim.lease_until) - nowMs
+  const longestMs = claim.session_id === "" && claim.pid === 0 ? LONGEST_BY_HAND_MS + TOO_LONG_MS : TOO_LONG_MS
   // Not a number when it was released, ended with its task, or is damaged.
-  if (!(leftMs > 0 && leftMs < TOO_LONG_MS)) return false
-  return claim.pid === 0 || claim.host !== readHost() || !isGone(claim)
+  if (!(leftMs > 0 && leftMs < longestMs)) return false
+  return claim.pid === 0 || claim.host !== readHost() || !isProcessGone(claim)
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
@@ -139,6 +143,26 @@ export const findClaim = (store: LedgerStore, taskId: string): ClaimRow | undefi
 export const putClaim = (store: LedgerStore, claim: ClaimRow): void => {
   store.run(TABLE)
   store.insert("baton_claims", claim, "OR REPLACE")
+}
+
+/** The claim that holds on a task. */
+export const readCurrentClaim = (store: LedgerStore, item: ItemRow, nowMs: number): ClaimRow | undefined => {
+  const claim = findClaim(store, item.id)
+  return isClaimed(claim, item, nowMs) ? claim : undefined
+}
+
+/** The lease of a claim that ended with its task: its session may claim again when the task is opened again. */
+export const ENDED_WITH_TASK = "closed"
+
+/** Ends the claim on a task that is closed or opened, so that none comes back when it is started again. */
+export const endClaimWithTask = (store: LedgerStore, taskID: string): void => {
+  try {
+    const claim = findClaim(store, taskID)
+    if (claim !== undefined && claim.lease_until !== "") putClaim(store, { ...claim, lease_until: ENDED_WITH_TASK })
+  } catch (error) {
+    // A table of claims that cannot be read keeps no task from being closed.
+    if (!(error instanceof LedgerError)) throw error
+  }
 }
 
 /** The claim of a task that is shown. A table of claims that cannot be read hides no task. */

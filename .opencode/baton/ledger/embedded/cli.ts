@@ -58,6 +58,10 @@ const GROUPS: readonly CommandGroup[] = [
     names: ["claim", "release", "claims"],
     load: async () => (await import("./commands/claims.ts")).claimCommands,
   },
+  {
+    names: ["runs", "unblock", "queue", "run-end", "worker-beat", "worker-want", "workers"],
+    load: async () => (await import("./commands/runs.ts")).runCommands,
+  },
 ]
 
 export const COMMAND_NAMES: readonly string[] = GROUPS.flatMap(({ names }) => names)

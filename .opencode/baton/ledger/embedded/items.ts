@@ -108,23 +108,39 @@ const IS_BLOCKED = `EXISTS (
     b.type = 'epic' AND EXISTS (SELECT 1 FROM items c WHERE c.parent_id = b.id)
     AND NOT EXISTS (SELECT 1 FROM items c WHERE c.parent_id = b.id AND c.status NOT IN ('done', 'canceled'))))`
 
-/** The query of `firstReady`. Its values: the project, the labels, and the conversation's label where that is not among them. */
-export const firstReadyQuery = (labels: readonly string[]): string => `
-  SELECT i.* FROM items i WHERE i.project = ? AND i.type = 'task' AND i.status = 'open'
+/** The query of `firstReady`. Its values: the project, the id if one is asked for, the labels, the conversation's label where that is not among them, and the time. */
+export const firstReadyQuery = (labels: readonly string[], id?: string): string => `
+  SELECT i.* FROM items i WHERE i.project = ? AND i.type = 'task' AND i.status = 'open' ${id === undefined ? "" : "AND i.id = ?"}
   ${labels.map(() => `AND ${HAS_LABEL}`).join(" ")} ${labels.includes(CONVERSATION_LABEL) ? "" : `AND NOT ${HAS_LABEL}`}
   AND NOT ${IS_BLOCKED}
+  AND NOT EXISTS (SELECT 1 FROM baton_queue q WHERE q.task_id = i.id AND q.not_before > ?)
   ORDER BY i.priority, i.created_at, i.rowid LIMIT 1`
 
 /**
  * The first of `readyItems`, by an index: its cost does not grow with the number of tasks, but with those before it that are blocked.
- * Within a transaction that writes, since the first call makes the index.
+ * Within a transaction that writes, since the first call makes the index, and after the tables of runs.ts.
+ *
+ * @param now ISO 8601: a task that is not to be handed out before a later time is left out
+ * @param id only this task
  */
-export const firstReady = (store: LedgerStore, project: string, labels: readonly string[]): ItemRow | undefined => {
+export const firstReady = (
+  store: LedgerStore,
+  project: string,
+  labels: readonly string[],
+  now: string,
+  id?: string,
+): ItemRow | undefined => {
   store.run(READY_INDEX)
   // A label that is given twice matches nothing, as in hasLabels.
   if (new Set(labels).size < labels.length) return undefined
-  const values = [project, ...labels, ...(labels.includes(CONVERSATION_LABEL) ? [] : [CONVERSATION_LABEL])]
-  return store.all<ItemRow>(firstReadyQuery(labels), ...values)[0]
+  const values = [
+    project,
+    ...(id === undefined ? [] : [id]),
+    ...labels,
+    ...(labels.includes(CONVERSATION_LABEL) ? [] : [CONVERSATION_LABEL]),
+    now,
+  ]
+  return store.all<ItemRow>(firstReadyQuery(labels, id), ...values)[0]
 }
 
 // The rules of prog v0.17 about statuses; `draft` comes from later versions of prog. Pure.

@@ -82,17 +82,27 @@ const openDatabase = (path: string, mode: "create" | undefined): Database => {
   }
 }
 
-/** SQLite does not queue waiting writers: with many of them, one may wait for the whole timeout. */
-const WRITE_ATTEMPTS = 4
+/** As long as SQLite would be waited for with four tries. */
+const WRITE_TIMEOUT_MS = 20_000
+/** SQLite's own waits grow to 100 ms, in which others that have just come are faster: with many writers one waits for seconds. */
+const WRITE_LOOK_MS = 4
 
+/** Runs the work as one transaction. SQLite does not queue writers: who waits looks again every few milliseconds, at a random moment. */
 const writeTransaction = <T>(database: Database, work: () => T): T => {
   const transaction = database.transaction(work)
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return translateFailure(() => transaction.immediate())
-    } catch (error) {
-      if (!isBusy(error) || attempt === WRITE_ATTEMPTS) throw error
+  const endsAt = performance.now() + WRITE_TIMEOUT_MS
+  database.run("PRAGMA busy_timeout = 0")
+  try {
+    for (;;) {
+      try {
+        return translateFailure(() => transaction.immediate())
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > endsAt) throw error
+        Bun.sleepSync(Math.random() * WRITE_LOOK_MS)
+      }
     }
+  } finally {
+    database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
 }
 

@@ -104,3 +104,67 @@ export type ClaimRow = {
   /** Grows with each new holder. */
   readonly fence: number
 }
+
+/** One run of an agent on a task; see runs.ts. Times are ISO 8601 in UTC, "" for none. */
+export type RunRow = {
+  readonly task_id: string
+  /** 1 for the task's first run. */
+  readonly n: number
+  /** The name of the script or worker that took the task from the queue; "" for a person's session. */
+  readonly worker: string
+  /** The OpenCode session; "" until one has begun. */
+  readonly session_id: string
+  /** With the pid namespace, as in a claim. */
+  readonly host: string
+  readonly pid: number
+  readonly directory: string
+  /** The branch it ended on; "" where it is not known. */
+  readonly branch: string
+  readonly started: string
+  readonly ended: string
+  /** A kind of end; "" while it goes on. */
+  readonly kind: string
+  readonly detail: string
+  /** The time from which the provider wants to be asked again. */
+  readonly next_try: string
+  /** Calls of tools, of its subagents too. */
+  readonly tools: number
+  readonly tokens: number
+  /** In dollars, as OpenCode counts. */
+  readonly cost: number
+  /** Counted attempts after which the task is blocked. */
+  readonly attempts: number
+  /** Seconds until a task whose agent did nothing, or got stuck, is handed out again. */
+  readonly backoff: number
+}
+
+/** The queue's notes on a task. */
+export type QueueRow = {
+  readonly task_id: string
+  /** Only runs after this one count as attempts. */
+  readonly attempts_from: number
+  /** Not handed out before; "" for at once. */
+  readonly not_before: string
+  /** The reason for a person to look at it; "" for none. */
+  readonly blocked: string
+  /** The answer of `unblock`, for the next run. */
+  readonly answer: string
+}
+
+/** A `baton work` that runs; see commands/runs.ts. */
+export type WorkerRow = {
+  readonly id: string
+  readonly host: string
+  readonly pid: number
+  readonly process_start: string
+  readonly project: string
+  readonly directory: string
+  readonly slots: number
+  /** "working", "paused", "draining" or "waiting" */
+  readonly state: string
+  /** The state that a person wants: "active", "paused", "draining" or "stopped". */
+  readonly wanted: string
+  readonly note: string
+  readonly started: string
+  readonly seen: string
+}

@@ -1,10 +1,12 @@
 import {
   claimEntry,
   describeClaim,
+  ENDED_WITH_TASK,
   escapeUnprintable,
   findClaim,
   isClaimed,
   isUnstarted,
+  LONGEST_BY_HAND_MS,
   ownName,
   putClaim,
   readClaims,
@@ -15,18 +17,31 @@ import {
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { goJson, padRight } from "../format.ts"
-import { findItem, firstReady, isClosed, readItem, updateItem } from "../items.ts"
-import type { ClaimRow, ItemRow, LedgerStore } from "../store.ts"
+import { findItem, isClosed, readItem, updateItem } from "../items.ts"
+import {
+  beginRun,
+  DEFAULT_POLICY,
+  endRun,
+  ensureRunTables,
+  forgiveOpened,
+  iso,
+  openRunOn,
+  openRunsOf,
+  putQueueRow,
+  readQueueRow,
+  readRuns,
+  takeNext,
+  updateRun,
+} from "../runs.ts"
+import { type ClaimRow, type ItemRow, LedgerError, type LedgerStore, type RunRow } from "../store.ts"
 
 // Commands of Baton alone; prog has no claims.
 
-/** A session renews its claim once a minute. */
-const SESSION_LEASE_MS = 5 * 60_000
+/** A session and a worker renew their claim once a minute. */
+export const SESSION_LEASE_MS = 5 * 60_000
 const HAND_LEASE_MS = 8 * 60 * 60_000
 
 const SESSION_FLAG: FlagSpec = { name: "session", kind: "list", about: "of this OpenCode session; Baton's own" }
-
-const iso = (ms: number): string => new Date(ms).toISOString()
 
 const openTask = (store: LedgerStore, id: string): ItemRow => {
   const item = readItem(store, id)
@@ -34,11 +49,13 @@ const openTask = (store: LedgerStore, id: string): ItemRow => {
   return item
 }
 
-const nextTask = (context: CommandContext, project: string, labels: readonly string[]): ItemRow => {
+class NoneLeftError extends LedgerError {}
+
+const nextTask = (context: CommandContext, flags: Flags): ItemRow => {
+  const [project, labels] = [flags.text("project"), flags.list("label")]
   if (project === "") throw refuse("project is required (-p)")
-  // A claimed task is not ready: it was started.
-  const next = firstReady(context.store(), project, labels)
-  if (next === undefined) throw refuse(`no task of project ${project} is ready and free`)
+  const next = takeNext(context, project, labels)
+  if (next === undefined) throw new NoneLeftError(`no task of project ${project} is ready and free`)
   return next
 }
 
@@ -68,10 +85,60 @@ const printableName = (what: string, name: string, remedy: string): string => {
 
 const OTHER_NAME = "give a plain one with --as, or in BATON_HOLDER"
 
+const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 60 * 60_000, d: 24 * 60 * 60_000 }
+
+/** @throws LedgerError for anything but a time such as 90m, 8h or 3d */
+const parseLease = (text: string): number => {
+  const [, count = "", unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? []
+  const ms = Number(count) * (UNITS[unit] ?? Number.NaN)
+  if (ms > 0 && ms <= LONGEST_BY_HAND_MS) return ms
+  throw refuse(`expected --for as a time of at most 31 days, such as 90m, 8h or 3d, received "${text}"`)
+}
+
+/** A session's claim and a worker's are renewed; a person's lasts as they say. */
+const leaseOf = (flags: Flags, isSession: boolean): number => {
+  if (flags.given("for")) return parseLease(flags.text("for"))
+  return isSession || flags.has("next") ? SESSION_LEASE_MS : HAND_LEASE_MS
+}
+
+const isOwnProcess = (run: RunRow, { host, pid }: Pick<ClaimRow, "host" | "pid">): boolean =>
+  run.host === host && run.pid === pid
+
+/** Begins the run of a session, or of a worker that has none yet. */
+const noteOwnRun = (context: CommandContext, claim: Omit<ClaimRow, "fence">, flags: Flags): void => {
+  const store = context.store()
+  const { task_id, session_id, host, pid, directory, holder } = claim
+  const isWorkers = flags.has("next")
+  const own = session_id === "" ? [] : openRunsOf(store, session_id)
+  if (own.some((run) => run.task_id === task_id && isOwnProcess(run, claim))) return
+  for (const run of own) endRun(context, run, { kind: "killed", detail: "" }, false)
+  if (session_id === "" && !isWorkers) return
+  const [attempts, backoff] = [flags.integer("attempts"), flags.integer("backoff")]
+  const worker = isWorkers ? holder : ""
+  beginRun(store, { task_id, worker, session_id, host, pid, directory, attempts, backoff }, context.nowMs())
+}
+
+/** Notes who works on the task from now on: the worker's run goes on in its session, or another run begins. */
+const noteRun = (context: CommandContext, claim: ClaimRow, flags: Flags, goesOn: boolean): void => {
+  const store = context.store()
+  const { task_id, session_id, pid, directory, holder } = claim
+  const open = openRunOn(store, task_id)
+  if (open !== undefined && goesOn) {
+    updateRun(store, open, { session_id, pid, directory, ...(flags.has("person") ? { worker: "" } : {}) })
+    return
+  }
+  if (open !== undefined) endRun(context, open, { kind: "killed", detail: `${holder} has the task since` }, false)
+  noteOwnRun(context, claim, flags)
+}
+
+/** Another has the task. */
+class HeldError extends LedgerError {}
+
 /** Claims a task within a transaction, and starts it when it is open. */
 const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow => {
   const store = context.store()
   const nowMs = context.nowMs()
+  ensureRunTables(store)
   const asked = {
     holder: printableName("name", flags.text("as") || ownName(), OTHER_NAME),
     session_id: printableName("session", flags.list("session")[0] ?? "", "give the id that OpenCode shows"),
@@ -79,27 +146,28 @@ const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow =>
   const before = findClaim(store, item.id)
   const current = isClaimed(before, item, nowMs) ? before : undefined
   const goesOn = current !== undefined && isOwn(current, asked, flags)
-  if (current !== undefined && !goesOn)
-    throw refuse(`${item.id} is claimed by ${describeClaim(current)}; 'prog release ${item.id}' ends that`)
   const pid = flags.integer("pid")
+  const place = { host: readHost(), pid, directory: escapeUnprintable(process.cwd()) }
+  if (current !== undefined && !goesOn) {
+    // In the same files, beside the holder.
+    if (asked.session_id !== "") noteOwnRun(context, { ...current, ...asked, ...place }, flags)
+    throw new HeldError(`${item.id} is claimed by ${describeClaim(current)}; 'prog release ${item.id}' ends that`)
+  }
   const claim: ClaimRow = {
     ...asked,
+    ...place,
     task_id: item.id,
-    host: readHost(),
-    directory: escapeUnprintable(process.cwd()),
-    pid,
     process_start: pid === 0 ? "" : readProcessStart(pid),
     claimed_at: goesOn ? current.claimed_at : iso(nowMs),
-    lease_until: iso(nowMs + (asked.session_id === "" ? HAND_LEASE_MS : SESSION_LEASE_MS)),
+    lease_until: iso(nowMs + leaseOf(flags, asked.session_id !== "")),
     fence: (before?.fence ?? 0) + (goesOn ? 0 : 1),
   }
   putClaim(store, claim)
+  forgiveOpened(store, item.id)
+  noteRun(context, claim, flags, goesOn)
   if (isUnstarted(item)) updateItem(store, item.id, { status: "in_progress", updated_at: context.timestamp() })
   return claim
 }
-
-/** The lease of a claim that ended with its task: its session may claim again when the task is opened again. */
-const ENDED_WITH_TASK = "closed"
 
 /** Extends the claims of sessions. @returns the sessions that have one, with "reopened" where it ended */
 const renew = (context: CommandContext, sessions: readonly string[]): string[] =>
@@ -114,6 +182,24 @@ const renew = (context: CommandContext, sessions: readonly string[]): string[] =
     }),
   )
 
+const RECENT_RUNS = 3
+
+/** Reads what a worker needs to go on: its run, those before it, and a person's answer, which is given once. */
+const takeRunNotes = (store: LedgerStore, item: ItemRow) => {
+  const runs = readRuns(store, item.id)
+  const row = readQueueRow(store, item.id)
+  if (row.answer !== "") putQueueRow(store, { ...row, answer: "" })
+  return {
+    title: item.title,
+    definition_of_done: item.definition_of_done ?? "",
+    run: runs.at(-1)?.n ?? 0,
+    earlier: runs.slice(0, -1).slice(-RECENT_RUNS),
+    answer: row.answer,
+  }
+}
+
+type Taken = { readonly claim: ClaimRow } & Partial<ReturnType<typeof takeRunNotes>>
+
 const claim: Command = {
   name: "claim",
   operands: "[<id>]",
@@ -126,21 +212,47 @@ const claim: Command = {
     { name: "label", short: "l", kind: "list", about: "with --next: only a task with every label" },
     JSON_FLAG,
     SESSION_FLAG,
+    {
+      name: "for",
+      kind: "text",
+      about: "how long it holds: 90m, 8h, 3d (8h; with --next 5m, which the session renews)",
+    },
     { name: "pid", kind: "integer", about: "the claim ends with this process; Baton's own" },
+    {
+      name: "attempts",
+      kind: "integer",
+      about: "with --next: runs that count until the task is blocked",
+      fallback: DEFAULT_POLICY.attempts,
+    },
+    {
+      name: "backoff",
+      kind: "integer",
+      about: "with --next: seconds until a task that got stuck is handed out again",
+      fallback: DEFAULT_POLICY.backoff,
+    },
+    { name: "person", kind: "switch", about: "a person is at the session: the run is not a worker's; Baton's own" },
     { name: "renew", kind: "switch", about: "extend the claims of the sessions given; Baton's own" },
   ],
   run: ({ args: [id], flags }, context) => {
     if (flags.has("renew")) return renew(context, flags.list("session"))
     if ((id === undefined) !== flags.has("next")) throw refuse("expected the id of a task, or --next")
-    const taken = context.write((store) =>
-      take(
-        context,
-        id === undefined ? nextTask(context, flags.text("project"), flags.list("label")) : openTask(store, id),
-        flags,
-      ),
-    )
-    if (flags.has("json")) return [goJson({ task: taken.task_id, ...claimEntry(taken) })]
-    return [id === undefined ? taken.task_id : `Claimed ${taken.task_id}`]
+    const work = (store: LedgerStore): Taken => {
+      const item = id === undefined ? nextTask(context, flags) : openTask(store, id)
+      return { claim: take(context, item, flags), ...(flags.has("next") ? takeRunNotes(store, item) : {}) }
+    }
+    // What was noted of runs is kept where the task is another's, or none is left.
+    const taken = context.write((store) => {
+      try {
+        return work(store)
+      } catch (error) {
+        if (error instanceof HeldError || error instanceof NoneLeftError) return error
+        throw error
+      }
+    })
+    if (taken instanceof LedgerError) throw taken
+    const { claim, ...notes } = taken
+    if (flags.has("json")) return [goJson({ task: claim.task_id, ...claimEntry(claim), ...notes })]
+    return [id === undefined ? claim.task_id : `Claimed ${claim.task_id}`]
   },
 }
 

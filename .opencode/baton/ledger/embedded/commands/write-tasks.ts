@@ -1,4 +1,5 @@
 import { CONVERSATION_LABEL } from "../../labels.ts"
+import { endClaimWithTask } from "../claims.ts"
 import { type Command, refuse, withErrorPrefix } from "../command.ts"
 import { DRAFT_IN_EPIC, readItem, requireItem, updateItem } from "../items.ts"
 import type { ItemRow, LedgerStore } from "../store.ts"
@@ -193,6 +194,7 @@ const done = statusCommand({
   summary: "Close a task as completed",
   status: "done",
   answer: (id) => [`Completed ${id}`, REFLECTION],
+  also: endClaimWithTask,
 })
 
 const open = statusCommand({
@@ -200,6 +202,7 @@ const open = statusCommand({
   summary: "Open a task again",
   status: "open",
   answer: (id) => [`Reopened ${id}`],
+  also: endClaimWithTask,
 })
 
 const review = statusCommand({
@@ -232,6 +235,7 @@ const cancel: Command = {
   run: ({ args: [id = "", ...words] }, context) =>
     context.write((store) => {
       setStatus(store, id, "canceled", context.timestamp())
+      endClaimWithTask(store, id)
       if (words.length === 0) return [`Canceled ${id}`]
       const reason = words.join(" ")
       addLog(store, id, `Canceled: ${reason}`)

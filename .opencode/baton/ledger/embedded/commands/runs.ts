@@ -1,0 +1,391 @@
+import { cutText } from "../../../host/text.ts"
+import { CONVERSATION_LABEL } from "../../labels.ts"
+import {
+  escapeUnprintable,
+  findClaim,
+  isProcessGone,
+  ownName,
+  putClaim,
+  readCurrentClaim,
+  readHost,
+  readProcessStart,
+} from "../claims.ts"
+import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
+import { goJson, localMinute, padRight } from "../format.ts"
+import { findItem, readItem, readItems, readyItems, requireItem, updateItem } from "../items.ts"
+import { isEndKind } from "../run-ends.ts"
+import {
+  beginRun,
+  endRun,
+  ensureRunTables,
+  iso,
+  openRunOn,
+  openRunsOf,
+  putQueueRow,
+  readQueueRow,
+  readRuns,
+  type SeenEnd,
+  updateRun,
+} from "../runs.ts"
+import type { LedgerStore, RunRow, WorkerRow } from "../store.ts"
+import { SESSION_LEASE_MS } from "./claims.ts"
+
+// Commands of Baton alone: the runs of agents on tasks, and the workers that start them.
+
+const runs: Command = {
+  name: "runs",
+  operands: "[<id>]",
+  summary: "List the runs of agents on a task, or on all: when, by whom, how they ended",
+  arguments: { least: 0, most: 1 },
+  flags: [
+    { name: "since", kind: "text", about: "only runs that ended, or go on, since this time (ISO 8601)" },
+    JSON_FLAG,
+  ],
+  run: ({ args: [id = ""], flags }, context) => {
+    const store = context.store()
+    const [project, since] = [flags.text("project"), flags.text("since")]
+    if (id !== "") requireItem(store, id)
+    const found = readRuns(store, id).flatMap((run) => {
+      const item = findItem(store, run.task_id)
+      if (project !== "" && item?.project !== project) return []
+      if (since !== "" && run.ended !== "" && run.ended < since) return []
+      return [{ ...run, project: item?.project ?? "", title: item?.title ?? "", status: item?.status ?? "deleted" }]
+    })
+    if (flags.has("json")) return [goJson(found)]
+    if (found.length === 0) return ["No runs"]
+    return found.map((run) => {
+      const end = run.ended === "" ? "goes on" : [run.kind, run.detail].filter((part) => part !== "").join(": ")
+      const who = run.worker === "" ? "by hand" : run.worker
+      return [padRight(run.task_id, 12), padRight(String(run.n), 3), localMinute(iso8601(run.started)), who, end].join(
+        " ",
+      )
+    })
+  },
+}
+
+/** ISO 8601 in a form that format.ts reads. */
+const iso8601 = (at: string): string => at.replace("T", " ").replace("Z", " +0000 UTC")
+
+const unblock: Command = {
+  name: "unblock",
+  operands: "<id> [answer]",
+  summary: "Open a blocked task again; the answer goes to its log and to the next agent",
+  arguments: { least: 1 },
+  run: ({ args: [id = "", ...words] }, context) =>
+    context.write((store) => {
+      const { status } = readItem(store, id)
+      if (status !== "blocked") throw refuse(`${id} is ${status}, not blocked`)
+      ensureRunTables(store)
+      const answer = words.join(" ")
+      const newest = readRuns(store, id).at(-1)
+      const attempts_from = newest?.n ?? 0
+      putQueueRow(store, { ...readQueueRow(store, id), attempts_from, not_before: "", blocked: "", answer })
+      updateItem(store, id, { status: "open", updated_at: context.timestamp() })
+      store.insert("logs", { item_id: id, message: answer === "" ? "Unblocked" : `Unblocked: ${answer}` })
+      return [`Unblocked ${id}`]
+    }),
+}
+
+const COUNTED = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"] as const
+
+const queue: Command = {
+  name: "queue",
+  summary: "Show what a project's workers have before them: ready, later, blocked and why",
+  usesFolderProject: true,
+  flags: [JSON_FLAG],
+  run: ({ flags }, context) => {
+    const store = context.store()
+    const project = flags.text("project")
+    const tasks = readItems(store).filter(
+      (item) => item.type === "task" && item.project === project && !item.labels.includes(CONVERSATION_LABEL),
+    )
+    const rows = context.write((writing) => {
+      ensureRunTables(writing)
+      return new Map(tasks.map(({ id }) => [id, readQueueRow(writing, id)]))
+    })
+    const now = iso(context.nowMs())
+    const ready = readyItems(store, project)
+    const later = ready.filter(({ id }) => (rows.get(id)?.not_before ?? "") > now)
+    const blocked = tasks.filter(({ status }) => status === "blocked")
+    const next = later.map(({ id }) => rows.get(id)?.not_before ?? "").toSorted()[0] ?? ""
+    const entry = ({ id, title }: (typeof tasks)[number]) => ({ task: id, title, reason: rows.get(id)?.blocked ?? "" })
+    const counts = Object.fromEntries(
+      COUNTED.map((status) => [status, tasks.filter((item) => item.status === status).length]),
+    )
+    const checks = ready.map(({ id, title, definition_of_done }) => ({ task: id, title, definition_of_done }))
+    const found = { ready: ready.length - later.length, later: later.length, next, counts, blocked: blocked.map(entry) }
+    if (flags.has("json")) return [goJson({ ...found, tasks: checks })]
+    return [
+      `${found.ready} ready, ${found.later} later${next === "" ? "" : ` (from ${localMinute(iso8601(next))})`}, ${counts.in_progress} in progress, ${blocked.length} blocked`,
+      ...found.blocked.map(
+        ({ task, title, reason }) => `${padRight(task, 12)} ${title}${reason === "" ? "" : `: ${reason}`}`,
+      ),
+    ]
+  },
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** @throws LedgerError for anything but JSON */
+const parseJSON = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw refuse(`expected JSON, received "${cutText(text, 80)}"`)
+  }
+}
+
+const textAt = (record: Record<string, unknown>, name: string): string => {
+  const value = record[name]
+  return typeof value === "string" ? value : ""
+}
+
+const countAt = (record: Record<string, unknown>, name: string): number => {
+  const value = record[name]
+  return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0
+}
+
+/** @throws LedgerError for an unknown kind */
+const toSeenEnd = (given: Record<string, unknown>): SeenEnd => {
+  const { kind } = given
+  if (!isEndKind(kind)) throw refuse(`expected a kind of end, received "${String(kind)}"`)
+  const detail = textAt(given, "detail")
+  const next_try = textAt(given, "next_try")
+  const branch = textAt(given, "branch")
+  // A second judge of the same end may know less.
+  return {
+    kind,
+    detail,
+    ...(next_try === "" ? {} : { next_try }),
+    ...(branch === "" ? {} : { branch }),
+    ...(given.tools === undefined ? {} : { tools: Math.round(countAt(given, "tools")) }),
+    ...(given.tokens === undefined ? {} : { tokens: Math.round(countAt(given, "tokens")) }),
+    ...(given.cost === undefined ? {} : { cost: countAt(given, "cost") }),
+  }
+}
+
+/** The open runs of a session's process. */
+const ownRuns = (store: LedgerStore, session: string, pid: unknown): RunRow[] =>
+  openRunsOf(store, session).filter((run) => run.host === readHost() && run.pid === pid)
+
+/** The run of a session that asked for no claim: the one that its worker's claim stands for, else a new one. */
+const beginLate = (context: CommandContext, given: Record<string, unknown>): RunRow[] => {
+  const store = context.store()
+  const [task_id, session_id, pid] = [textAt(given, "task"), textAt(given, "session"), countAt(given, "pid")]
+  if (findItem(store, task_id) === undefined) return []
+  const place = { session_id, pid, directory: escapeUnprintable(process.cwd()) }
+  const open = openRunOn(store, task_id)
+  const claim = findClaim(store, task_id)
+  if (open?.session_id === "" && claim?.session_id === "" && claim.holder === ownName()) {
+    updateRun(store, open, place)
+    return [{ ...open, ...place }]
+  }
+  return [beginRun(store, { task_id, worker: "", host: readHost(), ...place }, context.nowMs())]
+}
+
+/** The run that is named by session and process, or by task and number. */
+const findRuns = (context: CommandContext, given: Record<string, unknown>): RunRow[] => {
+  const [session, task] = [textAt(given, "session"), textAt(given, "task")]
+  if (session === "") return readRuns(context.store(), task).filter(({ n }) => n === given.n)
+  const own = ownRuns(context.store(), session, given.pid)
+  return own.length > 0 || given.late !== true ? own : beginLate(context, given)
+}
+
+/** Nobody else has taken the task since. */
+const isHolder = (context: CommandContext, run: RunRow): boolean => {
+  const store = context.store()
+  const item = findItem(store, run.task_id)
+  const claim = item && readCurrentClaim(store, item, context.nowMs())
+  if (claim === undefined) return readRuns(store, run.task_id).at(-1)?.n === run.n
+  return claim.session_id === "" ? claim.holder === run.worker : claim.session_id === run.session_id
+}
+
+const endOne = (context: CommandContext, given: Record<string, unknown>) => {
+  const store = context.store()
+  const seen = toSeenEnd(given)
+  return findRuns(context, given).map(({ task_id, n }) => {
+    const run = readRuns(store, task_id).find((each) => each.n === n)
+    if (run === undefined) return { task: task_id, n }
+    // What has ended stays as it was judged, except for a check that was made since.
+    const isRed = seen.kind === "check red" && run.kind !== seen.kind
+    if (run.ended === "" || isRed) {
+      const holds = isHolder(context, run)
+      endRun(context, run, seen, holds)
+      const claim = findClaim(store, task_id)
+      if (claim !== undefined && holds) putClaim(store, { ...claim, lease_until: "" })
+    }
+    return reportRun(store, task_id, n)
+  })
+}
+
+const reportRun = (store: LedgerStore, task: string, n: number) => {
+  const run = readRuns(store, task).find((each) => each.n === n)
+  const {
+    session_id = "",
+    ended = "",
+    kind = "",
+    detail = "",
+    next_try = "",
+    tools = 0,
+    tokens = 0,
+    cost = 0,
+  } = run ?? {}
+  const status = findItem(store, task)?.status ?? "deleted"
+  return { task, n, session: session_id, ended, kind, detail, next_try, tools, tokens, cost, status }
+}
+
+const BETWEEN_LOOKS_MS = 10
+
+/** Waits for the claim of a session that has asked for it: a turn that fails at once ends before it is made. */
+const awaitClaim = (context: CommandContext, given: Record<string, unknown>): void => {
+  const endsAt = context.nowMs() + countAt(given, "wait_ms")
+  const session = textAt(given, "session")
+  const hasRun = (): boolean => ownRuns(context.store(), session, given.pid).length > 0
+  while (context.nowMs() < endsAt && !hasRun()) Bun.sleepSync(BETWEEN_LOOKS_MS)
+}
+
+const runEnd: Command = {
+  name: "run-end",
+  operands: "<json>",
+  summary: "End runs and give their tasks back; Baton's own",
+  arguments: { least: 1, most: 1 },
+  run: ({ args: [json = ""] }, context) => {
+    const parsed = parseJSON(json)
+    if (!Array.isArray(parsed)) throw refuse("expected a list of ends")
+    const given = parsed.filter(isRecord)
+    for (const each of given) awaitClaim(context, each)
+    return [
+      goJson(
+        context.write((store) => {
+          ensureRunTables(store)
+          return given.flatMap((each) => endOne(context, each))
+        }),
+      ),
+    ]
+  },
+}
+
+const WORKERS = `CREATE TABLE IF NOT EXISTS baton_workers (
+	id TEXT PRIMARY KEY,
+	host TEXT NOT NULL,
+	pid INTEGER NOT NULL,
+	process_start TEXT NOT NULL,
+	project TEXT NOT NULL,
+	directory TEXT NOT NULL,
+	slots INTEGER NOT NULL,
+	state TEXT NOT NULL,
+	wanted TEXT NOT NULL,
+	note TEXT NOT NULL,
+	started TEXT NOT NULL,
+	seen TEXT NOT NULL
+)`
+
+const readWorkers = (store: LedgerStore): WorkerRow[] => store.all("SELECT * FROM baton_workers ORDER BY started, id")
+
+/** Its process runs, or it is on another host and was seen within a lease. */
+const isAlive = (worker: WorkerRow, nowMs: number): boolean =>
+  worker.host === readHost() ? !isProcessGone(worker) : Date.parse(worker.seen) > nowMs - SESSION_LEASE_MS
+
+const workerBeat: Command = {
+  name: "worker-beat",
+  operands: "<json>",
+  summary: "Say that a worker lives, renew the claims of its runs, and learn what is wanted of it; Baton's own",
+  arguments: { least: 1, most: 1 },
+  run: ({ args: [json = ""] }, context) => {
+    const given = parseJSON(json)
+    if (!isRecord(given) || textAt(given, "id") === "") throw refuse("expected a worker with an id")
+    const held = Array.isArray(given.runs) ? given.runs.filter(isRecord) : []
+    return [
+      goJson(
+        context.write((store) => {
+          store.run(WORKERS)
+          ensureRunTables(store)
+          const nowMs = context.nowMs()
+          const id = textAt(given, "id")
+          const before = readWorkers(store).find((each) => each.id === id)
+          if (given.state === "ended") store.run("DELETE FROM baton_workers WHERE id = ?", id)
+          else
+            store.insert(
+              "baton_workers",
+              {
+                id,
+                host: readHost(),
+                pid: countAt(given, "pid"),
+                process_start: readProcessStart(countAt(given, "pid")),
+                project: textAt(given, "project"),
+                directory: textAt(given, "directory"),
+                slots: countAt(given, "slots"),
+                state: textAt(given, "state"),
+                wanted: before?.wanted ?? "active",
+                note: textAt(given, "note"),
+                started: before?.started ?? iso(nowMs),
+                seen: iso(nowMs),
+              },
+              "OR REPLACE",
+            )
+          const runs = held.map((each) => {
+            const [task, n] = [textAt(each, "task"), countAt(each, "n")]
+            const found = reportRun(store, task, n)
+            const item = findItem(store, task)
+            const claim = item && readCurrentClaim(store, item, nowMs)
+            const run = readRuns(store, task).find((one) => one.n === n)
+            const isHeld = claim !== undefined && run !== undefined && isHolder(context, run)
+            if (isHeld && found.ended === "") putClaim(store, { ...claim, lease_until: iso(nowMs + SESSION_LEASE_MS) })
+            return { ...found, held: isHeld }
+          })
+          return { wanted: before?.wanted ?? "active", runs }
+        }),
+      ),
+    ]
+  },
+}
+
+const WANTED = ["active", "paused", "draining", "stopped"]
+
+const workerWant: Command = {
+  name: "worker-want",
+  operands: "<active|paused|draining|stopped> [<id>]",
+  summary: "Tell workers what is wanted of them; Baton's own",
+  arguments: { least: 1, most: 2 },
+  flags: [JSON_FLAG],
+  run: ({ args: [wanted = "", id], flags }, context) => {
+    if (!WANTED.includes(wanted)) throw refuse(`expected one of ${WANTED.join(", ")}, received "${wanted}"`)
+    const project = flags.text("project")
+    const told = context.write((store) => {
+      store.run(WORKERS)
+      const alive = readWorkers(store).filter(
+        (worker) =>
+          isAlive(worker, context.nowMs()) &&
+          (project === "" || worker.project === project) &&
+          (id === undefined || worker.id === id),
+      )
+      for (const worker of alive) store.update("baton_workers", { id: worker.id }, { wanted })
+      return alive
+    })
+    return flags.has("json") ? [goJson(told)] : told.map((worker) => worker.id)
+  },
+}
+
+const workers: Command = {
+  name: "workers",
+  summary: "List the workers (baton work) that run, and those that ended without a word",
+  flags: [JSON_FLAG],
+  run: ({ flags }, context) => {
+    const project = flags.text("project")
+    const found = context.write((store) => {
+      store.run(WORKERS)
+      ensureRunTables(store)
+      return readWorkers(store)
+        .filter((worker) => project === "" || worker.project === project)
+        .map((worker) => ({ ...worker, alive: isAlive(worker, context.nowMs()), own: worker.host === readHost() }))
+    })
+    if (flags.has("json")) return [goJson(found)]
+    if (found.length === 0) return ["No workers"]
+    return found.map(({ id, project: name, state, alive, directory }) =>
+      [padRight(id, 24), padRight(alive ? state : "gone", 9), name, directory].join(" "),
+    )
+  },
+}
+
+export const runCommands: readonly Command[] = [runs, unblock, queue, runEnd, workerBeat, workerWant, workers]
