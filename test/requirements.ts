@@ -256,8 +256,17 @@ export const REQUIREMENTS = {
     "An end gives the task back by its kind: a provider's is no attempt, three counted ones block it, a question waits for a person; each is a line in the log, and an answer is in the next first request.",
   "queue.A3":
     "claim --next hands out the tasks of workers that are gone, own host first, then ready ones; none is taken twice, and a worker's lease is renewed.",
+  "work.B1":
+    "baton work takes ready tasks one after the other, starts opencode run with the worker's prompt, watches its progress, judges the end and gives the task back; --worktrees keeps a worktree and branch a task until it is closed and merged, or dropped.",
+  "work.B2":
+    "Before the first claim baton work looks at model, worktree, ledger and checks, and touches no task where one is wrong; three provider ends in a row stop it, or wait until the time that the provider named and probe once.",
   "work.B3":
     "A killed agent is resumed in its session and folder once, else begins anew; ending one ends its shells; a killed baton work leaves nothing that the next does not find; status, pause, resume, drain and stop work from any terminal.",
+  "work.B4":
+    "A line check: COMMAND of a definition of done is run where the person allowed it; red opens the task again with the output in its log.",
+  "work.B5":
+    "A terminal shows a table over the queue, others get lines or JSON; baton report says what needs the person, what to merge, what is red, where the provider failed and what was spent; the next TUI session says that it is there.",
+  "work.B6": "baton work is a program of its own: nothing of it is loaded by a plugin.",
   "queue.A3a":
     "claim --next takes the first task of `ready` by an index, so that its cost does not grow with the ledger's size.",
   "queue.A3b": "A new database that several processes make at the same moment is made once, and each write succeeds.",

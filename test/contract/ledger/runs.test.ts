@@ -52,6 +52,7 @@ const ORACLE: Record<EndKind, [string, string, boolean]> = {
   reviewing: ["in_progress", "reviewing: so", false],
   canceled: ["in_progress", "canceled: so", false],
   provider: ["open", "provider: so; open again", true],
+  stopped: ["open", "stopped: so; open again", true],
   killed: ["open", "killed: so; open again (attempt 1 of 3)", true],
   stuck: ["open", "stuck: so; open again (attempt 1 of 3), not before TIME", false],
   context: ["open", "context: so; open again (attempt 1 of 3)", true],
@@ -189,7 +190,7 @@ describe("claim --next", () => {
     const { ledger, sql } = open()
     await ledger.task("T")
     await next(ledger)
-    const [plan = []] = sql(`EXPLAIN QUERY PLAN ${OPEN_RUNS_QUERY.replace("?", "'demo'").replace("?", "'here'")}`)
+    const [plan = []] = sql(`EXPLAIN QUERY PLAN ${OPEN_RUNS_QUERY.replaceAll("?", "'x'")}`)
     const steps = plan.map(({ detail }) => String(detail))
     expect(steps[0]).toMatch(/^(?:SCAN|SEARCH) r USING INDEX baton_open_runs/)
     expect(steps[1]).toMatch(/^SEARCH i USING INDEX sqlite_autoindex_items_1 \(id=\?\)/)

@@ -140,8 +140,11 @@ export const readClaimsOf = (store: LedgerStore, sessions: readonly string[]): C
 export const findClaim = (store: LedgerStore, taskId: string): ClaimRow | undefined =>
   selectClaims(store, "WHERE task_id = ?", taskId)[0]
 
+/** Makes the table; within a transaction that writes. */
+export const ensureClaimTable = (store: LedgerStore): void => void store.run(TABLE)
+
 export const putClaim = (store: LedgerStore, claim: ClaimRow): void => {
-  store.run(TABLE)
+  ensureClaimTable(store)
   store.insert("baton_claims", claim, "OR REPLACE")
 }
 

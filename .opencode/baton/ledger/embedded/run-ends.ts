@@ -17,6 +17,7 @@ export const ENDS = {
   reviewing: { becomes: "as it is", counts: false },
   canceled: { becomes: "as it is", counts: false },
   provider: { becomes: "open", counts: false },
+  stopped: { becomes: "open", counts: false },
   killed: { becomes: "open", counts: true },
   stuck: { becomes: "open", counts: true, waits: true },
   context: { becomes: "open", counts: true },

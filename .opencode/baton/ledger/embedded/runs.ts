@@ -1,5 +1,5 @@
 import { cutText } from "../../host/text.ts"
-import { readCurrentClaim, readHost } from "./claims.ts"
+import { ensureClaimTable, readCurrentClaim, readHost } from "./claims.ts"
 import type { CommandContext } from "./command.ts"
 import { localMinute } from "./format.ts"
 import { findItem, firstReady, isClosed, updateItem } from "./items.ts"
@@ -71,10 +71,16 @@ export const openRunsOf = (store: LedgerStore, sessionID: string): RunRow[] =>
 export const openRunOn = (store: LedgerStore, taskID: string): RunRow | undefined =>
   selectRuns(store, "WHERE r.ended = '' AND r.worker != '' AND r.task_id = ?", taskID)[0]
 
-/** The open runs of workers on a project's tasks, those of this host first. CROSS JOIN keeps the order: there are few of them. */
+/**
+ * The open runs of workers on a project's tasks whose claim may be over, those of this host first. Left out are those whose lease
+ * holds and whose process cannot be looked at from here; a lease that ended in another way is no time. CROSS JOIN keeps the order: there
+ * are few open runs. Its values: the project, the time, this host, and again.
+ */
 export const OPEN_RUNS_QUERY = `
-  SELECT r.* FROM baton_runs r CROSS JOIN items i ON i.id = r.task_id
-  WHERE r.ended = '' AND r.worker != '' AND i.project = ? ORDER BY r.host != ?, r.started`
+  SELECT r.* FROM baton_runs r CROSS JOIN items i ON i.id = r.task_id LEFT JOIN baton_claims c ON c.task_id = r.task_id
+  WHERE r.ended = '' AND r.worker != '' AND i.project = ?
+    AND NOT (i.status NOT IN ('open', 'done', 'canceled') AND IFNULL(c.lease_until, '') BETWEEN ? AND '3' AND (c.pid = 0 OR c.host != ?))
+  ORDER BY r.host != ?, r.started`
 
 export const readQueueRow = (store: LedgerStore, taskID: string): QueueRow =>
   store.all<QueueRow>("SELECT * FROM baton_queue WHERE task_id = ?", taskID)[0] ?? {
@@ -231,7 +237,8 @@ export const takeNext = (context: CommandContext, project: string, labels: reado
   const store = context.store()
   const host = readHost()
   ensureRunTables(store)
-  for (const run of store.all<RunRow>(OPEN_RUNS_QUERY, project, host)) {
+  ensureClaimTable(store)
+  for (const run of store.all<RunRow>(OPEN_RUNS_QUERY, project, iso(context.nowMs()), host, host)) {
     const item = findItem(store, run.task_id)
     if (item === undefined || readCurrentClaim(store, item, context.nowMs()) !== undefined) continue
     endRun(context, run, { kind: "killed", detail: whyOver(run, host) })

@@ -27,7 +27,7 @@ import {
   type SeenEnd,
   updateRun,
 } from "../runs.ts"
-import type { LedgerStore, RunRow, WorkerRow } from "../store.ts"
+import type { ItemRow, LedgerStore, RunRow, WorkerRow } from "../store.ts"
 import { SESSION_LEASE_MS } from "./claims.ts"
 
 // Commands of Baton alone: the runs of agents on tasks, and the workers that start them.
@@ -88,6 +88,12 @@ const unblock: Command = {
 
 const COUNTED = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"] as const
 
+/** A worker's run on it goes on. */
+const isAtWork = (context: CommandContext, item: ItemRow): boolean =>
+  item.status === "in_progress" &&
+  openRunOn(context.store(), item.id) !== undefined &&
+  readCurrentClaim(context.store(), item, context.nowMs()) !== undefined
+
 const queue: Command = {
   name: "queue",
   summary: "Show what a project's workers have before them: ready, later, blocked and why",
@@ -112,9 +118,18 @@ const queue: Command = {
     const counts = Object.fromEntries(
       COUNTED.map((status) => [status, tasks.filter((item) => item.status === status).length]),
     )
-    const checks = ready.map(({ id, title, definition_of_done }) => ({ task: id, title, definition_of_done }))
-    const found = { ready: ready.length - later.length, later: later.length, next, counts, blocked: blocked.map(entry) }
-    if (flags.has("json")) return [goJson({ ...found, tasks: checks })]
+    const open = tasks.filter(({ status }) => status === "open")
+    const toDo = open.map(({ id, title, definition_of_done }) => ({ task: id, title, definition_of_done }))
+    const found = {
+      ready: ready.length - later.length,
+      later: later.length,
+      next,
+      waiting: (counts.open ?? 0) - ready.length,
+      at_work: tasks.filter((item) => isAtWork(context, item)).length,
+      counts,
+      blocked: blocked.map(entry),
+    }
+    if (flags.has("json")) return [goJson({ ...found, tasks: toDo })]
     return [
       `${found.ready} ready, ${found.later} later${next === "" ? "" : ` (from ${localMinute(iso8601(next))})`}, ${counts.in_progress} in progress, ${blocked.length} blocked`,
       ...found.blocked.map(

@@ -1,0 +1,232 @@
+import { realpathSync } from "node:fs"
+import { readHost } from "../ledger/embedded/claims.ts"
+import { type Agent, startAgent } from "./agent.ts"
+import { checksIn, redLine, runCheck } from "./checks.ts"
+import { firstMessage, judgeExit, resumeMessage, type Stopped, sessionToResume } from "./judge.ts"
+import type { RunState, Taken, WorkLedger } from "./ledger.ts"
+import { type LiveView, readLive } from "./live.ts"
+import type { WorkOptions } from "./options.ts"
+import { endMarked, RUN_MARK } from "./processes.ts"
+import { branchOf, type Worktrees } from "./worktrees.ts"
+
+// One run of one agent on one task, from its start to what becomes of the task.
+
+export type RunView = {
+  readonly task: string
+  readonly title: string
+  readonly run: number
+  readonly holder: string
+  readonly startedMs: number
+  readonly session: string
+  readonly isResumed: boolean
+  readonly steps: number
+  readonly compactions: number
+  readonly tokens: number
+  readonly last: string
+  readonly retry: LiveView["retry"]
+}
+
+export type RunningTask = {
+  readonly view: () => RunView
+  /** Ends the agent and all that it started. */
+  readonly stop: (why: Stopped) => Promise<void>
+  readonly ended: Promise<RunState>
+}
+
+export type RunEvent =
+  | {
+      readonly event: "started"
+      readonly task: string
+      readonly title: string
+      readonly run: number
+      readonly isResumed: boolean
+      readonly directory: string
+    }
+  | {
+      readonly event: "check"
+      readonly task: string
+      readonly command: string
+      readonly outcome: "green" | "red" | "not allowed"
+    }
+
+export type RunDeps = {
+  readonly opencode: string
+  /** The project's folder. */
+  readonly directory: string
+  readonly options: WorkOptions
+  readonly ledger: Pick<WorkLedger, "endRun" | "log" | "show">
+  readonly worktrees: Worktrees | undefined
+  readonly workerID: string
+  readonly holder: string
+  /** The text of prompts/worker.md. */
+  readonly prompt: () => string
+  /** The checks that the person has seen and allowed. */
+  readonly allowed: ReadonlySet<string>
+  readonly say: (event: RunEvent) => void
+  readonly nowMs: () => number
+}
+
+const LOOK_MS = 1_000
+/** A provider is left time to come back: OpenCode asks it again by itself. */
+const LONGEST_RETRY_MS = 5 * 60_000
+
+const isSaidDone = ({ status }: Pick<RunState, "status">): boolean => status === "done" || status === "reviewing"
+
+/** The reason to end an agent now. */
+const limitOf = (
+  { options, nowMs }: Pick<RunDeps, "options" | "nowMs">,
+  { startedMs, progressMs, retry }: { startedMs: number; progressMs: number; retry: LiveView["retry"] },
+): Stopped | undefined => {
+  const now = nowMs()
+  if (retry && now - Date.parse(retry.since) > Math.min(LONGEST_RETRY_MS, options.stuckMs))
+    return { kind: "provider", detail: `${retry.message} (asked ${retry.attempt} times)`, next_try: retry.nextAt }
+  if (now - progressMs > options.stuckMs)
+    return { kind: "stuck", detail: `no progress for ${minutes(options.stuckMs)}` }
+  if (now - startedMs > options.maxRunMs) return { kind: "stuck", detail: `longer than ${minutes(options.maxRunMs)}` }
+  return undefined
+}
+
+const minutes = (ms: number): string => (ms < 60_000 ? `${Math.round(ms / 1_000)} s` : `${Math.round(ms / 60_000)} min`)
+
+type Place = {
+  readonly directory: string
+  readonly environment: Readonly<Record<string, string>>
+  readonly notes: readonly string[]
+}
+
+const prepare = async (taken: Taken, { worktrees, directory, ledger }: RunDeps): Promise<Place> => {
+  if (!worktrees) return { directory: realpathSync(directory), environment: {}, notes: [] }
+  const { dependencies } = await ledger.show(taken.task)
+  return worktrees.prepare(taken.task, dependencies ?? [])
+}
+
+/** Watches an agent until it has ended. @returns why it was ended by this program */
+const watch = async (agent: Agent, place: Place, deps: RunDeps, current: Current): Promise<void> => {
+  let isOver = false
+  void agent.exited.then(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    const live = await readLive(place.directory, agent.seen().session)
+    if (live && live.compactions !== current.live?.compactions) current.progressMs = deps.nowMs()
+    current.live = live ?? current.live
+    const limit = limitOf(deps, { ...current, retry: live?.retry })
+    if (limit && !current.stopped) await current.stop(limit)
+    await Promise.race([
+      agent.exited,
+      new Promise((resolve) => {
+        setTimeout(resolve, LOOK_MS)
+      }),
+    ])
+  }
+}
+
+type Current = {
+  readonly startedMs: number
+  progressMs: number
+  live: LiveView | undefined
+  stopped: Stopped | undefined
+  readonly stop: (why: Stopped) => Promise<void>
+}
+
+/** Runs the checks of a task that is said to be done. @returns the task's end after them */
+const check = async (taken: Taken, place: Place, end: RunState, deps: RunDeps): Promise<RunState> => {
+  const { ledger, options, allowed, say } = deps
+  const task = taken.task
+  for (const command of options.checks && isSaidDone(end) ? checksIn(taken.definition_of_done) : []) {
+    if (!allowed.has(command)) {
+      say({ event: "check", task, command, outcome: "not allowed" })
+      await ledger.log(task, `Check not run, since it was not there when the work began: ${command}`)
+      continue
+    }
+    const mark = `check.${task}.${taken.run}`
+    const result = await runCheck(command, { directory: place.directory, deadlineMs: options.maxRunMs, mark })
+    say({ event: "check", task, command, outcome: result.isGreen ? "green" : "red" })
+    if (result.isGreen) {
+      await ledger.log(task, `Check green: ${command}`)
+      continue
+    }
+    await ledger.log(task, `Check red: ${command}\n${result.output}`)
+    return (await ledger.endRun({ task, n: taken.run, kind: "check red", detail: redLine(result) })) ?? end
+  }
+  return end
+}
+
+const UNKNOWN_END = { session: "", ended: "", next_try: "", tokens: 0, status: "unknown" }
+
+/** Starts the run of a task that was taken. Its end is in the ledger when `ended` resolves, which never rejects. */
+export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
+  const { ledger, options, worktrees, holder, workerID, opencode, nowMs } = deps
+  const { task, run: n } = taken
+  const mark = `${task}.${n}`
+  let agent: Agent | undefined
+  let isResumed = false
+  const current: Current = {
+    startedMs: nowMs(),
+    progressMs: nowMs(),
+    live: undefined,
+    stopped: undefined,
+    stop: async (why) => {
+      current.stopped ??= why
+      await endMarked(RUN_MARK, mark)
+    },
+  }
+
+  const work = async (): Promise<RunState> => {
+    const place = await prepare(taken, deps)
+    const session = sessionToResume(taken.earlier, { host: readHost(), directory: place.directory })
+    isResumed = session !== undefined
+    deps.say({ event: "started", task, title: taken.title, run: n, isResumed, directory: place.directory })
+    agent = startAgent({
+      ...{ opencode, session, mark, workerID, holder },
+      directory: place.directory,
+      environment: place.environment,
+      args: options.args,
+      message: session === undefined ? firstMessage(taken, deps.prompt(), place.notes) : resumeMessage(taken),
+      onProgress: () => {
+        current.progressMs = nowMs()
+      },
+    })
+    // It may have been stopped before it was there.
+    if (current.stopped) await current.stop(current.stopped)
+    await watch(agent, place, deps, current)
+    const exit = await agent.exited
+    // Shells that the agent left.
+    await endMarked(RUN_MARK, mark)
+    const seen = agent.seen()
+    const spent = { tools: seen.tools, tokens: seen.tokens, cost: seen.cost }
+    const branch = worktrees ? { branch: branchOf(task) } : {}
+    const judged = judgeExit(seen, current.stopped, exit)
+    const end = await ledger.endRun({ task, n, ...judged, ...spent, ...branch })
+    const known = end ?? { ...UNKNOWN_END, task, n, kind: judged.kind, detail: judged.detail }
+    if (worktrees && isSaidDone(known)) {
+      const complaint = await worktrees.commitRest(task, taken.title)
+      if (complaint !== undefined)
+        await ledger.log(task, `What is left in the worktree could not be committed: ${complaint}`)
+    }
+    return check(taken, place, known, deps)
+  }
+
+  /** What fails here is no fault of the agent's. */
+  const failed = async (error: unknown): Promise<RunState> => {
+    const detail = error instanceof Error ? error.message : String(error)
+    await endMarked(RUN_MARK, mark)
+    const end = await ledger.endRun({ task, n, kind: "killed", detail }).catch(() => undefined)
+    return end ?? { ...UNKNOWN_END, task, n, kind: "killed", detail }
+  }
+
+  return {
+    view: () => ({
+      ...{ task, title: taken.title, run: n, holder, isResumed },
+      startedMs: current.startedMs,
+      session: agent?.seen().session ?? "",
+      steps: agent?.steps() ?? 0,
+      compactions: current.live?.compactions ?? 0,
+      tokens: agent?.seen().tokens ?? 0,
+      last: current.live?.retry ? `waits for the provider: ${current.live.retry.message}` : (agent?.last() ?? ""),
+      retry: current.live?.retry,
+    }),
+    stop: current.stop,
+    ended: work().catch(failed),
+  }
+}
