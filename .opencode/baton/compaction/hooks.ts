@@ -5,6 +5,7 @@ import type { Event, Part } from "@opencode-ai/sdk"
 import type { Core } from "../core/core.ts"
 import { createLruMap, lazy } from "../host/async.ts"
 import { agentName } from "../host/guard.ts"
+import { describeError } from "../host/log.ts"
 import { sharesText } from "../host/messages.ts"
 import { bundleRoot } from "../host/project.ts"
 
@@ -59,6 +60,16 @@ export const createCompactionHooks = (core: Core): Hooks => {
     const [{ createCompactionFeature }, services] = await Promise.all([import("./feature.ts"), core.services()])
     return createCompactionFeature(core, services, log)
   })
+  let hasLookedForReport = false
+  /** Says once that workers have come to their end, and that there is a report. */
+  const tellOfReport = async (): Promise<void> => {
+    if (hasLookedForReport) return
+    hasLookedForReport = true
+    const note = (await import("../host/work-note.ts")).readWorkNote(core.projectRoot)
+    if (!note) return
+    const message = "`baton report` says what became of the tasks; /task shows what waits for you"
+    ;(await core.services()).notices({ title: "the workers have come to an end", message })
+  }
   /** Keeps track of new sessions. @returns whether the feature needs the event: never for token deltas */
   const needs = (event: Event): boolean => {
     switch (event.type) {
@@ -66,6 +77,8 @@ export const createCompactionHooks = (core: Core): Hooks => {
         const { id, parentID, time } = event.properties.info
         if (parentID === undefined || taskless.has(parentID)) taskless.set(id, time.created)
         if (isAuto && parentID === undefined) unopened.set(id, true)
+        if (parentID === undefined)
+          tellOfReport().catch((error: unknown) => log.warn("the report is not told", { error: describeError(error) }))
         return false
       }
       case "session.updated": {

@@ -1,11 +1,13 @@
 import { basename } from "node:path"
 import { createLruMap } from "../host/async.ts"
+import { localMinute } from "../host/cli.ts"
 import { findProjectFolder } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import { oneLine, quoted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import type { Notices } from "../host/tui.ts"
+import { readWorkNote } from "../host/work-note.ts"
 import { CONVERSATION_LABEL } from "../ledger/labels.ts"
 import type { Ledger } from "../ledger/ledger.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -73,10 +75,17 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     return [`This session's task: ${taskID}, ${oneLine(title)} (${oneLine(status)})`, ...lines].join("\n")
   }
 
+  const reportLine = (): string[] => {
+    const note = readWorkNote(projectRoot)
+    return note
+      ? [`\`baton work\` has ended (begun ${localMinute(note.since)}): \`baton report\` says what became of the tasks.`]
+      : []
+  }
+
   const showState = async (sessionID: string): Promise<string> => {
     const [project, binding] = await Promise.all([findProject(), tasks.find(sessionID)])
     const shown = [describeOwn(binding), list.overview(project, binding?.taskID, LEDGER_DEADLINE_MS)]
-    return answer([...(await Promise.all(shown)), USAGE].join("\n\n"))
+    return answer([...reportLine(), ...(await Promise.all(shown)), USAGE].join("\n\n"))
   }
 
   /** Finds the task whose id a word is. One without prog's prefix counts if the ledger knows it. */

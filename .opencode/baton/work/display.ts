@@ -47,9 +47,10 @@ const COLUMNS = [
   ["TOKENS", 7],
 ] as const
 
+/** Cells of fixed width, and what is left for the last one. */
 const row = (cells: readonly string[], last: string, width: number): string => {
   const fixed = COLUMNS.map(([, size], at) => cut(cells[at] ?? "", size - 1).padEnd(size)).join("")
-  return cut(fixed.trimEnd() === "" ? "" : fixed, width) + cut(last, Math.max(0, width - fixed.length))
+  return `${fixed}${cut(last, width - fixed.length)}`.slice(0, width)
 }
 
 const slotOf = (holder: string): string => `#${holder.split(".").at(-1) ?? ""}`

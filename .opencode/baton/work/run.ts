@@ -78,10 +78,10 @@ const limitOf = (
   { startedMs, progressMs, retry }: { startedMs: number; progressMs: number; retry: LiveView["retry"] },
 ): Stopped | undefined => {
   const now = nowMs()
-  if (retry && now - Date.parse(retry.since) > Math.min(LONGEST_RETRY_MS, options.stuckMs))
+  const isSilent = now - progressMs > options.stuckMs
+  if (retry && (isSilent || now - Date.parse(retry.since) > LONGEST_RETRY_MS))
     return { kind: "provider", detail: `${retry.message} (asked ${retry.attempt} times)`, next_try: retry.nextAt }
-  if (now - progressMs > options.stuckMs)
-    return { kind: "stuck", detail: `no progress for ${minutes(options.stuckMs)}` }
+  if (isSilent) return { kind: "stuck", detail: `no progress for ${minutes(options.stuckMs)}` }
   if (now - startedMs > options.maxRunMs) return { kind: "stuck", detail: `longer than ${minutes(options.maxRunMs)}` }
   return undefined
 }

@@ -85,7 +85,7 @@ export const openWorktrees = (project: string) => {
         const [ahead, merged, tried, dirty] = await Promise.all([
           git(project, "rev-list", "--count", `HEAD..${branch}`),
           isMerged(branch),
-          git(project, "merge-tree", "--write-tree", "--quiet", "HEAD", branch),
+          git(project, "merge-tree", "--write-tree", "HEAD", branch),
           isThere ? git(directory, "status", "--porcelain") : undefined,
         ])
         const isKnown = tried.isOk || !/usage|unknown option|not a git command/i.test(tried.complaint)

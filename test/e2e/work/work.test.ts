@@ -1,23 +1,273 @@
+import { existsSync, readFileSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { isAlive, signalIfThere } from "../../../.opencode/baton/host/process.ts"
+import { findMarked } from "../../../.opencode/baton/work/processes.ts"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, bash } from "../../support/index.ts"
-import { openWorkProject, stepOf, taskOf } from "../../support/opencode/work-project.ts"
+import {
+  BOTH_ENDS,
+  bash,
+  eventually,
+  LEDGER_WAIT_MS,
+  type ModelReply,
+  newestOrder,
+  type Script,
+  testsOnce,
+} from "../../support/index.ts"
+import { openWorkProject, stepOf, taskOf, type WorkProject } from "../../support/opencode/work-project.ts"
+
+/** An agent that does these steps and says that the task is done. */
+const doing =
+  (...steps: ((task: string) => ModelReply)[]): Script =>
+  (request) => {
+    const task = taskOf(request)
+    const all = [...steps, () => bash(`prog done ${task}`)]
+    return all[stepOf(request)]?.(task) ?? { text: "It is done." }
+  }
+
+const ended = (events: Awaited<ReturnType<WorkProject["work"]>>["events"]) =>
+  events.filter(({ event }) => event === "ended").map(({ kind, status }) => `${kind}: ${status}`)
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
-  test(promised("work.B1", "works through the queue, in the order of dependencies"), async () => {
-    const work = await openWorkProject(binary, (request) =>
-      stepOf(request) === 0 ? bash(`prog done ${taskOf(request)}`) : { text: "It is done." },
-    )
-    const [second, first] = [await work.add("Second"), await work.add("First")]
-    await work.ledger.prog("blocks", first, second)
-    const { exitCode, events, stderr } = await work.work()
-    expect(exitCode, stderr + JSON.stringify(events)).toBe(0)
-    expect(
-      events.filter(({ event }) => event === "ended").map(({ task, kind, status }) => [task, kind, status]),
-    ).toEqual([
-      [first, "done", "done"],
-      [second, "done", "done"],
+  const once = testsOnce(binary)
+  once(
+    promised("work.B1", "works through a queue of 20 tasks with dependencies, by two workers of two agents"),
+    async () => {
+      const work = await openWorkProject(
+        binary,
+        doing((task) => bash(`echo ${task} >>done.txt`)),
+      )
+      const ids: string[] = []
+      // A tree: each waits for the one before half its number.
+      const earlier = (n: number): string => ids[(n - 1) >> 1] ?? ""
+      for (let n = 0; n < 20; n++) {
+        ids.push(await work.add(`Task ${n}`))
+        if (n > 0) await work.ledger.prog("blocks", earlier(n), ids[n] ?? "")
+      }
+      const nights = await Promise.all([work.work(["-n", "2"]), work.work(["-n", "2"])])
+      expect(nights.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
+        [0, ""],
+        [0, ""],
+      ])
+      const order = work.project.read("done.txt").trim().split("\n")
+      expect(order.toSorted()).toEqual(ids.toSorted())
+      for (const [n, id] of ids.entries()) {
+        expect(await work.ends(id)).toEqual(["Run 1 ended: done"])
+        if (n > 0) expect(order.indexOf(earlier(n))).toBeLessThan(order.indexOf(id))
+      }
+      expect(await work.ledger.prog("claims")).toBe("No claims")
+      const report = await work.baton(["report", "-p", "demo", "--since", "00:00"])
+      expect(report.stdout).toContain("20 tasks, 20 done")
+    },
+  )
+
+  test(
+    promised("work.B2", "a provider that fails in the night stops it after three runs, and no task is lost"),
+    async () => {
+      const work = await openWorkProject(binary, () => ({ status: 401, message: "invalid api key" }))
+      const ids = [await work.add("First"), await work.add("Second")]
+      const { exitCode, events } = await work.work()
+      expect(exitCode).toBe(2)
+      expect(ended(events)).toEqual(["provider: open", "provider: open", "provider: open"])
+      expect(events.at(-1)).toMatchObject({
+        event: "state",
+        reason: expect.stringContaining("3 runs in a row came to nothing"),
+      })
+      expect(await Promise.all(ids.map(work.statusOf))).toEqual(["open", "open"])
+      expect(await work.ledger.prog("claims")).toBe("No claims")
+      expect((await work.ends(ids[0] ?? ""))[0]).toMatch(/^Run 1 ended: provider: 401 .*invalid api key.*; open again$/)
+    },
+  )
+
+  once(
+    promised("work.B2", "a provider that is busy for a while costs no attempt, and one that stays so stops it"),
+    async () => {
+      let refused = 3
+      const work = await openWorkProject(binary, (request) => {
+        if (refused-- > 0) return { status: 429, message: "slow down" }
+        return doing()(request)
+      })
+      const first = await work.add("First")
+      expect((await work.work()).exitCode).toBe(0)
+      expect(await work.ends(first)).toEqual(["Run 1 ended: done"])
+      refused = Number.POSITIVE_INFINITY
+      const second = await work.add("Second")
+      const { exitCode, events } = await work.work(["--stuck", "5s"])
+      expect(exitCode).toBe(2)
+      expect(ended(events)).toEqual(["provider: open", "provider: open", "provider: open"])
+      expect((await work.ends(second))[0]).toMatch(/^Run 1 ended: provider: .*\(asked \d times\); open again$/)
+    },
+  )
+
+  once(promised(["work.B2", "queue.A2"], "a model that only talks blocks its task and stops the work"), async () => {
+    const work = await openWorkProject(binary, () => ({ text: "I will begin right away." }))
+    const id = await work.add("First")
+    const { exitCode, events } = await work.work()
+    expect(exitCode).toBe(2)
+    expect(ended(events)).toEqual(["idle: open", "idle: open", "idle: blocked"])
+    expect((await work.ends(id)).at(-1)).toContain("blocked: 3 runs: idle, idle, idle")
+    expect(events.filter(({ event }) => event === "started").map(({ isResumed }) => isResumed)).toEqual([
+      false,
+      true,
+      false,
     ])
-    expect(await work.ends(first)).toEqual(["Run 1 ended: done"])
+  })
+
+  test(promised("work.B3", "a killed agent goes on in its session, and its shells are ended"), async () => {
+    let told = ""
+    const work = await openWorkProject(binary, (request) => {
+      const order = newestOrder(request)
+      if (!order.includes("Go on.")) return bash("sleep 600 & echo $! >shell.pid; sleep 600")
+      told = request.conversation
+      return doing()(request)
+    })
+    const id = await work.add("First")
+    const running = work.work()
+    await eventually("the shell", () => existsSync(join(work.project.directory, "shell.pid")) || undefined)
+    const shell = Number(await eventually("its pid", () => work.project.read("shell.pid").trim() || undefined))
+    const agent = await eventually("the agent", () =>
+      findMarked("BATON_RUN", `${id}.1`).find((pid) => commandOf(pid).includes("run")),
+    )
+    signalIfThere(agent, "SIGKILL")
+    const { exitCode, events } = await running
+    expect(exitCode).toBe(0)
+    expect(ended(events)).toEqual(["killed: open", "done: done"])
+    expect(isAlive(shell)).toBe(false)
+    expect(events.filter(({ event }) => event === "started").map(({ isResumed }) => isResumed)).toEqual([false, true])
+    expect(told).toContain("Your process was ended in the middle of the work.")
+    expect(told, "the session's own past").toContain("sleep 600")
+  })
+
+  once(
+    promised("work.B3", "an agent that gets stuck is ended with all that it started, and the next begins anew"),
+    async () => {
+      let runs = 0
+      const work = await openWorkProject(binary, (request) => {
+        if (stepOf(request) === 0) runs++
+        return runs === 1 ? bash("sleep 600 & echo $! >shell.pid; sleep 600") : doing()(request)
+      })
+      await work.add("First")
+      const { exitCode, events } = await work.work(["--stuck", "6s"])
+      expect(exitCode).toBe(0)
+      expect(ended(events)).toEqual(["stuck: open", "done: done"])
+      expect(events.filter(({ event }) => event === "started").map(({ isResumed }) => isResumed)).toEqual([
+        false,
+        false,
+      ])
+      expect(isAlive(Number(work.project.read("shell.pid").trim()))).toBe(false)
+    },
+  )
+
+  once(promised("work.B3", "a killed baton work leaves nothing that the next one does not find"), async () => {
+    let runs = 0
+    const work = await openWorkProject(binary, (request) => {
+      if (stepOf(request) === 0) runs++
+      return runs === 1 ? bash("sleep 600 & echo $! >shell.pid; sleep 600") : doing()(request)
+    })
+    const id = await work.add("First")
+    let pid = 0
+    void work.work([], {
+      onStart: (started) => {
+        pid = started
+      },
+    })
+    const shell = Number(
+      await eventually("the shell", () =>
+        existsSync(join(work.project.directory, "shell.pid"))
+          ? work.project.read("shell.pid").trim() || undefined
+          : undefined,
+      ),
+    )
+    expect((await work.baton(["work", "status", "-p", "demo"])).stdout).toContain(`${id}  run 1`)
+    signalIfThere(pid, "SIGKILL")
+    await eventually("its end", () => !isAlive(pid) || undefined)
+    expect(isAlive(shell), "nobody was there to end it").toBe(true)
+    const { exitCode, events } = await work.work()
+    expect(exitCode).toBe(0)
+    expect(events[0]?.text).toMatch(/was killed; \d+ of its processes are ended/)
+    expect(isAlive(shell)).toBe(false)
+    expect(events.find(({ event }) => event === "started")).toMatchObject({ task: id, run: 2, isResumed: true })
+    expect(await work.ends(id)).toEqual([
+      "Run 1 ended: killed: its process is gone; open again (attempt 1 of 3)",
+      "Run 2 ended: done",
+    ])
+    expect(await work.ledger.prog("workers")).toBe("No workers")
+  })
+
+  once(
+    promised(["queue.A2", "work.B3"], "a question waits for a person, and the answer goes to the same session"),
+    async () => {
+      const answers: string[] = []
+      const work = await openWorkProject(binary, (request) => {
+        const order = newestOrder(request)
+        if (!order.includes("A person answers:"))
+          return stepOf(request) === 0 ? bash("true") : { text: "Shall I drop Node 18?" }
+        answers.push(request.conversation)
+        return doing()(request)
+      })
+      const [id, other] = [await work.add("First"), await work.add("Second")]
+      await work.ledger.prog("cancel", other)
+      expect((await work.work()).exitCode).toBe(0)
+      expect(await work.statusOf(id)).toBe("blocked")
+      await work.ledger.prog("unblock", id, "No, keep it.")
+      expect(ended((await work.work()).events)).toEqual(["done: done"])
+      expect(answers[0]).toContain("A person answers: No, keep it.")
+      expect(answers[0], "the session's own past").toContain("Shall I drop Node 18?")
+    },
+  )
+
+  once(
+    promised("work.B4", "done is checked where the person allowed it: red opens the task with its output"),
+    async () => {
+      let seen = ""
+      const work = await openWorkProject(binary, (request) => {
+        if (newestOrder(request).includes("The check of your work failed")) {
+          seen = newestOrder(request)
+          return doing(() => bash("touch fixed"))(request)
+        }
+        return doing()(request)
+      })
+      const check = "test -e base || test -e fixed || { echo 2 tests failed; exit 1; }"
+      work.project.write("base", "")
+      const id = await work.add("First", "--dod", `It is green.\n- check: ${check}`)
+      const running = work.work(["--checks"])
+      // Green on the base, and red once the agent works.
+      await eventually(
+        "the first run",
+        async () => (await work.ledger.prog("claims")).includes(id) || undefined,
+        ...LEDGER_WAIT_MS,
+      )
+      rmSync(join(work.project.directory, "base"))
+      const { exitCode, events } = await running
+      expect(exitCode).toBe(0)
+      expect(ended(events)).toEqual(["check red: open", "done: done"])
+      expect(events.filter(({ event }) => event === "check").map(({ outcome }) => outcome)).toEqual(["red", "green"])
+      expect(seen).toContain("2 tests failed")
+      const log = await work.ledger.messages(id)
+      expect(log).toContain(`Check red: ${check}\n2 tests failed`)
+      expect(log).toContain(
+        "Run 1 ended: check red: test -e base || test -e fixed || { echo 2 tests failed; exit 1; }: 2 tests failed; open again (attempt 1 of 3)",
+      )
+    },
+  )
+
+  once(promised("work.B2", "where something is wrong before the begin, no task is touched"), async () => {
+    const work = await openWorkProject(binary, doing())
+    const id = await work.add("First", "--dod", "check: echo 1 test failed; exit 1")
+    const unknown = await work.work(["--", "--model", "scripted/none"])
+    expect(unknown.exitCode).toBe(1)
+    expect(unknown.stderr).toMatch(/^work: the model does not answer: .+\nNo task was touched\./)
+    const red = await work.work(["--checks"])
+    expect(red.exitCode).toBe(1)
+    expect(red.stderr).toContain("the check is red before any work: echo 1 test failed; exit 1: 1 test failed")
+    const ledger = await work.work([], { environment: { PROG_DB: "/nowhere/prog.db" } })
+    expect(ledger.exitCode).toBe(1)
+    expect(await work.ledger.messages(id)).toEqual([])
+    expect(JSON.parse(await work.ledger.prog("runs", id, "--json"))).toEqual([])
+    expect(await work.ledger.prog("list", "-p", "demo", "--status", "open"), "none is made of its question").toMatch(
+      /^ID.*\nts-\w+ .*First$/,
+    )
   })
 })
+
+const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")

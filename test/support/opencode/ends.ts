@@ -21,8 +21,8 @@ export const casesOf = <Case>(binary: OpenCodeBinary, cases: readonly Case[]): C
  */
 export const testsOnce = (binary: OpenCodeBinary) => {
   let count = 0
-  return (name: string, body: () => Promise<void> | void): void => {
-    if (endsOf(count++).includes(binary)) test(name, body)
+  return (name: string, body: () => Promise<void> | void, timeoutMs?: number): void => {
+    if (endsOf(count++).includes(binary)) test(name, body, timeoutMs)
   }
 }
 
