@@ -26,6 +26,8 @@ export type AgentOptions = {
 }
 
 export type Agent = {
+  /** Of the process that was started; undefined when it could not be. */
+  readonly pid: number | undefined
   readonly seen: () => Seen
   /** Its newest words or tool, in one line. */
   readonly last: () => string
@@ -135,7 +137,7 @@ export const startAgent = (options: AgentOptions): Agent => {
       setTimeout(done, CLOSE_MS)
     })
   })
-  return { seen: () => seen, last: () => last, steps: () => steps, exited }
+  return { pid: child.pid, seen: () => seen, last: () => last, steps: () => steps, exited }
 }
 
 const CLOSE_MS = 500

@@ -1,6 +1,7 @@
 import { field, text } from "../host/schema.ts"
 import { listStates } from "../live-state/observe/state-files.ts"
 import { liveFolder } from "../live-state/statefile.ts"
+import { findMarked, RUN_MARK } from "./processes.ts"
 
 /** What an agent's statefile says of it, for the table and for telling a provider's retries from silence. */
 export type LiveView = {
@@ -15,10 +16,29 @@ export type LiveView = {
 
 const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
-/** Reads the state of the agent with this session in a project folder; undefined when there is none. */
-export const readLive = async (directory: string, session: string): Promise<LiveView | undefined> => {
+type State = { readonly [key: string]: unknown }
+
+const findByMark = (mark: string, find: (isSo: (state: State) => boolean) => State | undefined): State | undefined => {
+  const pids: ReadonlySet<unknown> = new Set(findMarked(RUN_MARK, mark))
+  return find(({ opencode_pid }) => pids.has(opencode_pid))
+}
+
+/**
+ * Reads the state of an agent in a project folder; undefined when there is none. OpenCode 1 prints nothing while its first request fails, so
+ * that its process is known before its session; the process that was started may be a script around it.
+ *
+ * @param mark of the agent's processes
+ */
+export const readLive = async (
+  directory: string,
+  { session, pid, mark }: { session: string; pid: number | undefined; mark: string },
+): Promise<LiveView | undefined> => {
   const states = await listStates(liveFolder(directory), () => {}).catch(() => [])
-  const state = states.findLast(({ state: each }) => each.root_opencode_session_id === session)?.state
+  const find = (isSo: (state: State) => boolean): State | undefined =>
+    states.findLast(({ state }) => isSo(state))?.state
+  const state =
+    find((each) => each.opencode_pid === pid || (session !== "" && each.root_opencode_session_id === session)) ??
+    findByMark(mark, find)
   if (state === undefined) return undefined
   const extensions = field(state, "extensions")
   const retry = field(extensions, "retry")

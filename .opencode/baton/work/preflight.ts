@@ -25,11 +25,14 @@ type ProbeDeps = {
 }
 
 /**
- * Asks the model for one answer.
+ * Asks the model for one answer, and once more when it does not come: several OpenCodes that start at once lock their database.
  *
  * @returns undefined when it came, else what is wrong
  */
-export const probeModel = async ({ answerMs = ANSWER_MS, ...deps }: ProbeDeps): Promise<string | undefined> => {
+export const probeModel = async (deps: ProbeDeps): Promise<string | undefined> =>
+  (await probeOnce(deps)) === undefined ? undefined : probeOnce(deps)
+
+const probeOnce = async ({ answerMs = ANSWER_MS, ...deps }: ProbeDeps): Promise<string | undefined> => {
   const mark = `probe.${deps.workerID}`
   let hasAnswered = false
   const agent = startAgent({
@@ -51,7 +54,9 @@ export const probeModel = async ({ answerMs = ANSWER_MS, ...deps }: ProbeDeps): 
     await new Promise((resolve) => {
       setTimeout(resolve, LOOK_MS)
     })
-    const live = exit ? undefined : await readLive(deps.directory, agent.seen().session)
+    const live = exit
+      ? undefined
+      : await readLive(deps.directory, { session: agent.seen().session, pid: agent.pid, mark })
     retrying = live?.retry?.message ?? retrying
   }
   await endMarked(RUN_MARK, mark)

@@ -79,7 +79,7 @@ const limitOf = (
 ): Stopped | undefined => {
   const now = nowMs()
   const isSilent = now - progressMs > options.stuckMs
-  if (retry && (isSilent || now - Date.parse(retry.since) > LONGEST_RETRY_MS))
+  if (retry && (isSilent || now - progressMs > LONGEST_RETRY_MS))
     return { kind: "provider", detail: `${retry.message} (asked ${retry.attempt} times)`, next_try: retry.nextAt }
   if (isSilent) return { kind: "stuck", detail: `no progress for ${minutes(options.stuckMs)}` }
   if (now - startedMs > options.maxRunMs) return { kind: "stuck", detail: `longer than ${minutes(options.maxRunMs)}` }
@@ -107,10 +107,12 @@ const watch = async (agent: Agent, place: Place, deps: RunDeps, current: Current
     isOver = true
   })
   while (!isOver) {
-    const live = await readLive(place.directory, agent.seen().session)
+    const live = await readLive(place.directory, { session: agent.seen().session, pid: agent.pid, mark: current.mark })
     if (live && live.compactions !== current.live?.compactions) current.progressMs = deps.nowMs()
     current.live = live ?? current.live
-    const limit = limitOf(deps, { ...current, retry: live?.retry })
+    // Between two tries it is busy.
+    current.retry = live?.retry ?? current.retry
+    const limit = limitOf(deps, current)
     if (limit && !current.stopped) await current.stop(limit)
     await Promise.race([
       agent.exited,
@@ -122,9 +124,12 @@ const watch = async (agent: Agent, place: Place, deps: RunDeps, current: Current
 }
 
 type Current = {
+  readonly mark: string
   readonly startedMs: number
   progressMs: number
   live: LiveView | undefined
+  /** The provider's newest failure since the last progress. */
+  retry: LiveView["retry"]
   stopped: Stopped | undefined
   readonly stop: (why: Stopped) => Promise<void>
 }
@@ -162,9 +167,11 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
   let agent: Agent | undefined
   let isResumed = false
   const current: Current = {
+    mark,
     startedMs: nowMs(),
     progressMs: nowMs(),
     live: undefined,
+    retry: undefined,
     stopped: undefined,
     stop: async (why) => {
       current.stopped ??= why
@@ -185,6 +192,7 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
       message: session === undefined ? firstMessage(taken, deps.prompt(), place.notes) : resumeMessage(taken),
       onProgress: () => {
         current.progressMs = nowMs()
+        current.retry = undefined
       },
     })
     // It may have been stopped before it was there.

@@ -218,6 +218,33 @@ describe("claim --next", () => {
     expect((await show(ledger, id)).status).toBe("blocked")
   })
 
+  test(
+    promised("queue.A3", "leaves the run of a done task to its agent, which may still speak, until that is gone"),
+    async () => {
+      const { ledger, sql } = open()
+      const id = await ledger.task("T")
+      await next(ledger)
+      await bind(ledger, id)
+      await ledger.ok("done", id)
+      expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe(NONE_LEFT)
+      const seen = {
+        session: "ses_1",
+        pid: process.pid,
+        kind: "unfinished",
+        tools: 2,
+        tokens: 30,
+        late: true,
+        task: id,
+      }
+      expect(await end(ledger, seen)).toMatchObject([{ n: 1, kind: "done", tools: 2, tokens: 30 }])
+      expect(await ledger.json("runs", id, "--json")).toHaveLength(1)
+      sql("UPDATE baton_runs SET ended = '', pid = 999999999")
+      expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe(NONE_LEFT)
+      expect((await show(ledger, id)).log.at(-1)).toBe("Run 1 ended: done")
+      expect(await ledger.json("runs", id, "--json")).not.toMatchObject([{ ended: "" }])
+    },
+  )
+
   test(promised("queue.A3", "leaves a person's task alone, also when their session is gone"), async () => {
     const { ledger, sql } = open()
     const id = await ledger.task("T")

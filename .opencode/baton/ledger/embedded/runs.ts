@@ -1,5 +1,5 @@
 import { cutText } from "../../host/text.ts"
-import { ensureClaimTable, readCurrentClaim, readHost } from "./claims.ts"
+import { ensureClaimTable, isProcessGone, readCurrentClaim, readHost } from "./claims.ts"
 import type { CommandContext } from "./command.ts"
 import { localMinute } from "./format.ts"
 import { findItem, firstReady, isClosed, updateItem } from "./items.ts"
@@ -72,14 +72,16 @@ export const openRunOn = (store: LedgerStore, taskID: string): RunRow | undefine
   selectRuns(store, "WHERE r.ended = '' AND r.worker != '' AND r.task_id = ?", taskID)[0]
 
 /**
- * The open runs of workers on a project's tasks whose claim may be over, those of this host first. Left out are those whose lease
- * holds and whose process cannot be looked at from here; a lease that ended in another way is no time. CROSS JOIN keeps the order: there
- * are few open runs. Its values: the project, the time, this host, and again.
+ * The open runs of workers on a project's tasks that may be over, those of this host first: of tasks in progress without those whose lease
+ * holds and whose process cannot be looked at from here (a lease that ended in another way is no time); of others, whose agent may still be
+ * at the end of its turn, those whose process can be looked at. CROSS JOIN keeps the order: there are few open runs. Its values: the project,
+ * the time, and this host three times.
  */
 export const OPEN_RUNS_QUERY = `
   SELECT r.* FROM baton_runs r CROSS JOIN items i ON i.id = r.task_id LEFT JOIN baton_claims c ON c.task_id = r.task_id
-  WHERE r.ended = '' AND r.worker != '' AND i.project = ?
-    AND NOT (i.status NOT IN ('open', 'done', 'canceled') AND IFNULL(c.lease_until, '') BETWEEN ? AND '3' AND (c.pid = 0 OR c.host != ?))
+  WHERE r.ended = '' AND r.worker != '' AND i.project = ? AND CASE i.status WHEN 'in_progress'
+    THEN NOT (IFNULL(c.lease_until, '') BETWEEN ? AND '3' AND (c.pid = 0 OR c.host != ?))
+    ELSE r.host = ? AND r.pid != 0 END
   ORDER BY r.host != ?, r.started`
 
 export const readQueueRow = (store: LedgerStore, taskID: string): QueueRow =>
@@ -224,6 +226,12 @@ export const endRun = (context: CommandContext, run: RunRow, seen: SeenEnd, isHo
   return kind
 }
 
+/** A task that is not in progress has no claim, but its agent may still speak. */
+const goesOn = (store: LedgerStore, run: RunRow, item: ItemRow, nowMs: number): boolean =>
+  item.status === "in_progress"
+    ? readCurrentClaim(store, item, nowMs) !== undefined
+    : !isProcessGone({ pid: run.pid, process_start: "" })
+
 const whyOver = ({ session_id, host }: RunRow, here: string): string => {
   if (session_id === "") return "no session began"
   return host === here ? "its process is gone" : "its claim was not renewed"
@@ -238,9 +246,9 @@ export const takeNext = (context: CommandContext, project: string, labels: reado
   const host = readHost()
   ensureRunTables(store)
   ensureClaimTable(store)
-  for (const run of store.all<RunRow>(OPEN_RUNS_QUERY, project, iso(context.nowMs()), host, host)) {
+  for (const run of store.all<RunRow>(OPEN_RUNS_QUERY, project, iso(context.nowMs()), host, host, host)) {
     const item = findItem(store, run.task_id)
-    if (item === undefined || readCurrentClaim(store, item, context.nowMs()) !== undefined) continue
+    if (item === undefined || goesOn(store, run, item, context.nowMs())) continue
     endRun(context, run, { kind: "killed", detail: whyOver(run, host) })
     const left = firstReady(store, project, labels, iso(context.nowMs()), run.task_id)
     if (left !== undefined) return left
