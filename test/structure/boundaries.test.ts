@@ -57,6 +57,12 @@ describe("boundaries", () => {
     expect(importsBeyond(allowed)).toEqual([])
   })
 
+  test(promised("work.B6", "nothing of baton work is loaded by a plugin, and no other room imports it"), () => {
+    const others = importsBeyond((room) => (room === "work" ? undefined : [...SHARED, ...FEATURES, "doctor"]))
+    expect(others).toEqual([])
+    expect(sources.some(({ path }) => path.startsWith(`${BATON}work/`))).toBe(true)
+  })
+
   test(promised("repo.A1", "nothing a plugin loads imports zod or the plugin package when it loads"), () => {
     const eager = /^(?:import|export)\s+(?!type\b)[^"]*from\s+"(?:zod|@opencode-ai\/[^"]*)"/m
     expect(pathsWhere(({ text }) => eager.test(text))).toEqual([])

@@ -41,7 +41,7 @@ describe("what OpenCode waits for until it is loaded", () => {
 })
 
 test.each([
-  ["compaction-handoff.ts", 59],
+  ["compaction-handoff.ts", 61],
   ["handoff.ts", 57],
   ["session-learning.ts", 49],
   ["pass-over.ts", 81],

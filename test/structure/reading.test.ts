@@ -28,6 +28,7 @@ const OPENS: Readonly<Record<string, string>> = {
   "ledger/runner.ts": "programs on PATH",
   "pass-over/sandbox/journal.ts": "contents that git has just written, checked by their hash",
   "pass-over/sandbox/stored.ts": "as journal.ts",
+  "work/processes.ts": "the kernel's list of processes",
 }
 
 describe("what came with the repository is text", () => {
@@ -48,11 +49,15 @@ describe("what came with the repository is text", () => {
       "host/process.ts",
       "host/untrusted.ts",
       "live-state/stream-writer.ts",
+      // Agents and checks, which the person started.
+      "work/agent.ts",
+      "work/checks.ts",
+      "work/processes.ts",
     ])
   })
 
   test(promised("trust.B1", "commands print by host/cli.ts, but those that draw or answer a program"), () => {
-    const others = ["doctor/import-plugin.ts", "doctor/main.ts", "live-state/observe-command.ts"]
+    const others = ["doctor/import-plugin.ts", "doctor/main.ts", "live-state/observe-command.ts", "work/display.ts"]
     expect(pathsWith(/process\.std(?:out|err)\.write/).sort()).toEqual([...others, "host/cli.ts"].sort())
   })
 })

@@ -40,7 +40,7 @@ const CONTEXT =
   /context (?:length|window|size)|ContextOverflow|(?:prompt|input|request) is too long|maximum context|exceeds? the (?:model|context)/i
 
 /** A question mark at the end, in any script; quotes and brackets may follow. */
-const ASKS = /[?？؟;⸮]["'”’»)\]*_`]*\s*$/u
+const ASKS = /[?？؟\u037e⸮]["'”’»)\]*_`]*\s*$/u
 
 /** Judges the end of a run by what was seen of it; the ledger looks at the task's status first. */
 export const judgeEnd = (facts: RunFacts): Pick<RunEnd, "kind" | "detail" | "next_try"> => {

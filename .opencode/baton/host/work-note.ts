@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { accountFolder } from "./project.ts"
 import { isRecord } from "./schema.ts"
 import { PRIVATE_FILE, PRIVATE_FOLDER, removeQuietly, temporaryName } from "./state-mark.ts"
+import { readOwnTextSync } from "./untrusted.ts"
 
 /** Word that workers have come to their end, from when to when, until a person has read the report. */
 export type WorkNote = {
@@ -35,7 +36,7 @@ export const readWorkNote = (project: string): WorkNote | undefined => {
   try {
     const path = noteFile(project)
     if (!existsSync(path)) return undefined
-    const note: unknown = JSON.parse(readFileSync(path, "utf8"))
+    const note: unknown = JSON.parse(readOwnTextSync(path))
     return isRecord(note) && typeof note.since === "string" && typeof note.project === "string"
       ? { since: note.since, project: note.project }
       : undefined

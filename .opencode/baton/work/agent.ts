@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { field, text } from "../host/schema.ts"
+import { cutTextStart } from "../host/text.ts"
 import { childEnvironment } from "../host/untrusted.ts"
 import { NOTHING_SEEN, type Seen } from "./judge.ts"
 import { RUN_MARK, WORKER_MARK } from "./processes.ts"
@@ -121,7 +122,7 @@ export const startAgent = (options: AgentOptions): Agent => {
   }
   if (child.stdout) createInterface({ input: child.stdout }).on("line", (line) => heard(parse(line)))
   child.stderr?.on("data", (data: Buffer) => {
-    seen = { ...seen, complaint: (seen.complaint + data.toString()).slice(-COMPLAINT_CHARACTERS) }
+    seen = { ...seen, complaint: cutTextStart(seen.complaint + data.toString(), COMPLAINT_CHARACTERS) }
   })
   child.stdin?.on("error", () => {})
   child.stdin?.end(options.message)

@@ -19,23 +19,27 @@ const isFailure = ({ kind, session }: End): boolean =>
 
 export const createBreaker = (nowMs: () => number) => {
   let ends: End[] = []
+  /** It was waited for, and no run came to anything since. */
+  let hasWaited = false
   return {
     /** Takes the end of a run. */
     add: (end: End): Verdict => {
       if (end.kind === "stopped") return { kind: "go on" }
       if (!isFailure(end)) {
         ends = []
+        hasWaited = false
         return { kind: "go on" }
       }
       ends.push(end)
       if (ends.length < LIMIT) return { kind: "go on" }
       const reason = `${ends.length} runs in a row came to nothing, the last one: ${[end.kind, end.detail].filter((part) => part !== "").join(": ")}`
       const until = end.kind === "provider" ? end.next_try : ""
-      return Date.parse(until) > nowMs() ? { kind: "wait", until, reason } : { kind: "stop", reason }
+      return !hasWaited && Date.parse(until) > nowMs() ? { kind: "wait", until, reason } : { kind: "stop", reason }
     },
     /** The provider answers again. */
     reset: (): void => {
       ends = []
+      hasWaited = true
     },
   }
 }

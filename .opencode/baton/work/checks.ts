@@ -34,7 +34,7 @@ export const runCheck = async (
   })
   let output = ""
   const take = (data: Buffer): void => {
-    output = (output + data.toString()).slice(-2 * OUTPUT_CHARACTERS)
+    output = cutTextStart(output + data.toString(), 2 * OUTPUT_CHARACTERS)
   }
   child.stdout.on("data", take)
   child.stderr.on("data", take)

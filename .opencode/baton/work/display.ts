@@ -1,12 +1,13 @@
 import { styleText } from "node:util"
-import { complain, print, printableLine } from "../host/cli.ts"
+import { complain, localMinute, print, printableLine } from "../host/cli.ts"
+import { cutText } from "../host/text.ts"
 import { duration } from "../live-state/web/page/words.js"
 import type { Loop, WorkEvent } from "./loop.ts"
 import type { RunView } from "./run.ts"
 
 // What a person sees of `baton work`: a table on a terminal, a line for each event elsewhere, or JSON.
 
-const clock = (): string => new Date().toTimeString().slice(0, 5)
+const clock = (): string => localMinute(new Date().toISOString()).split(" ")[1] ?? ""
 
 const tokensText = (tokens: number): string => {
   if (tokens >= 1_000_000) return `${(tokens / 1_000_000).toFixed(1)}M`
@@ -50,7 +51,7 @@ const COLUMNS = [
 /** Cells of fixed width, and what is left for the last one. */
 const row = (cells: readonly string[], last: string, width: number): string => {
   const fixed = COLUMNS.map(([, size], at) => cut(cells[at] ?? "", size - 1).padEnd(size)).join("")
-  return `${fixed}${cut(last, width - fixed.length)}`.slice(0, width)
+  return cutText(`${fixed}${cut(last, width - fixed.length)}`, width)
 }
 
 const slotOf = (holder: string): string => `#${holder.split(".").at(-1) ?? ""}`

@@ -5,7 +5,7 @@ import type { Run, Taken } from "./ledger.ts"
 
 // How a run ended, and how the next one begins. Pure.
 
-/** What was seen of an agent's process. */
+/** The facts about an agent's process. */
 export type Seen = {
   readonly session: string
   /** The newest error that OpenCode printed. */

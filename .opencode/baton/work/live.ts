@@ -3,7 +3,7 @@ import { listStates } from "../live-state/observe/state-files.ts"
 import { liveFolder } from "../live-state/statefile.ts"
 import { findMarked, RUN_MARK } from "./processes.ts"
 
-/** What an agent's statefile says of it, for the table and for telling a provider's retries from silence. */
+/** The facts of an agent's statefile, for the table and for telling a provider's retries from silence. */
 export type LiveView = {
   readonly agent: string
   readonly compactions: number

@@ -129,6 +129,8 @@ const tokensText = (tokens: number): string => {
   return tokens >= 1_000 ? `${Math.round(tokens / 1_000)} k tokens` : `${tokens} tokens`
 }
 
+const clock = (iso: string): string => localMinute(iso).split(" ")[1] ?? iso
+
 const timeText = (ms: number): string => {
   const minutes = Math.round(ms / 60_000)
   return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes} min`
@@ -158,7 +160,7 @@ export const renderReport = (report: Report): string => {
   ]
   const cost = report.cost > 0 ? `, $${report.cost.toFixed(2)}` : ""
   return [
-    `${localMinute(report.from)} to ${localMinute(report.to).slice(-5)}: ${report.tasks} tasks, ${counts.join(", ")}`,
+    `${localMinute(report.from)} to ${clock(report.to)}: ${report.tasks} tasks, ${counts.join(", ")}`,
     "",
     ...section(
       "Needs you",
@@ -175,8 +177,7 @@ export const renderReport = (report: Report): string => {
     ...section(
       "Provider",
       report.provider.map(
-        ({ from, to, detail, runs }) =>
-          `failed ${localMinute(from).slice(-5)} to ${localMinute(to).slice(-5)} (${runs} runs): ${detail}`,
+        ({ from, to, detail, runs }) => `failed ${clock(from)} to ${clock(to)} (${runs} runs): ${detail}`,
       ),
     ),
     ...section("Spent", [

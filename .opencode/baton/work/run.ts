@@ -215,7 +215,7 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
     return check(taken, place, known, deps)
   }
 
-  /** What fails here is no fault of the agent's. */
+  /** Ends a run that failed by no fault of the agent's. */
   const failed = async (error: unknown): Promise<RunState> => {
     const detail = error instanceof Error ? error.message : String(error)
     await endMarked(RUN_MARK, mark)

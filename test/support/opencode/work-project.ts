@@ -44,8 +44,9 @@ export const openWorkProject = async (
   binary: OpenCodeBinary,
   script: Script,
   options: Partial<ProjectOptions> = {},
+  probe: "answered" | "scripted" = "answered",
 ) => {
-  const task: TaskProject = await openTaskProject(binary, answering(script), options)
+  const task: TaskProject = await openTaskProject(binary, probe === "answered" ? answering(script) : script, options)
   await task.ledger.prog("cancel", task.taskID)
   const environment = { BATON_OPENCODE: binary.path }
   const baton = (args: readonly string[], more: Partial<Parameters<typeof runProgram>[1]> = {}): Promise<RunResult> =>

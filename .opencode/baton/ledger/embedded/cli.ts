@@ -59,8 +59,12 @@ const GROUPS: readonly CommandGroup[] = [
     load: async () => (await import("./commands/claims.ts")).claimCommands,
   },
   {
-    names: ["runs", "unblock", "queue", "run-end", "worker-beat", "worker-want", "workers"],
+    names: ["runs", "unblock", "queue", "run-end"],
     load: async () => (await import("./commands/runs.ts")).runCommands,
+  },
+  {
+    names: ["worker-beat", "worker-want", "workers"],
+    load: async () => (await import("./commands/workers.ts")).workerCommands,
   },
 ]
 

@@ -1,15 +1,6 @@
 import { cutText } from "../../../host/text.ts"
 import { CONVERSATION_LABEL } from "../../labels.ts"
-import {
-  escapeUnprintable,
-  findClaim,
-  isProcessGone,
-  ownName,
-  putClaim,
-  readCurrentClaim,
-  readHost,
-  readProcessStart,
-} from "../claims.ts"
+import { escapeUnprintable, findClaim, ownName, putClaim, readCurrentClaim, readHost } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import { goJson, localMinute, padRight } from "../format.ts"
 import { findItem, readItem, readItems, readyItems, requireItem, updateItem } from "../items.ts"
@@ -27,8 +18,7 @@ import {
   type SeenEnd,
   updateRun,
 } from "../runs.ts"
-import type { ItemRow, LedgerStore, RunRow, WorkerRow } from "../store.ts"
-import { SESSION_LEASE_MS } from "./claims.ts"
+import type { ItemRow, LedgerStore, RunRow } from "../store.ts"
 
 // Commands of Baton alone: the runs of agents on tasks, and the workers that start them.
 
@@ -139,11 +129,11 @@ const queue: Command = {
   },
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** @throws LedgerError for anything but JSON */
-const parseJSON = (text: string): unknown => {
+export const parseJSON = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
@@ -151,12 +141,12 @@ const parseJSON = (text: string): unknown => {
   }
 }
 
-const textAt = (record: Record<string, unknown>, name: string): string => {
+export const textAt = (record: Record<string, unknown>, name: string): string => {
   const value = record[name]
   return typeof value === "string" ? value : ""
 }
 
-const countAt = (record: Record<string, unknown>, name: string): number => {
+export const countAt = (record: Record<string, unknown>, name: string): number => {
   const value = record[name]
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : 0
 }
@@ -208,7 +198,7 @@ const findRuns = (context: CommandContext, given: Record<string, unknown>): RunR
 }
 
 /** Nobody else has taken the task since. */
-const isHolder = (context: CommandContext, run: RunRow): boolean => {
+export const isHolder = (context: CommandContext, run: RunRow): boolean => {
   const store = context.store()
   const item = findItem(store, run.task_id)
   const claim = item && readCurrentClaim(store, item, context.nowMs())
@@ -234,7 +224,7 @@ const endOne = (context: CommandContext, given: Record<string, unknown>) => {
   })
 }
 
-const reportRun = (store: LedgerStore, task: string, n: number) => {
+export const reportRun = (store: LedgerStore, task: string, n: number) => {
   const run = readRuns(store, task).find((each) => each.n === n)
   const {
     session_id = "",
@@ -281,126 +271,4 @@ const runEnd: Command = {
   },
 }
 
-const WORKERS = `CREATE TABLE IF NOT EXISTS baton_workers (
-	id TEXT PRIMARY KEY,
-	host TEXT NOT NULL,
-	pid INTEGER NOT NULL,
-	process_start TEXT NOT NULL,
-	project TEXT NOT NULL,
-	directory TEXT NOT NULL,
-	slots INTEGER NOT NULL,
-	state TEXT NOT NULL,
-	wanted TEXT NOT NULL,
-	note TEXT NOT NULL,
-	started TEXT NOT NULL,
-	seen TEXT NOT NULL
-)`
-
-const readWorkers = (store: LedgerStore): WorkerRow[] => store.all("SELECT * FROM baton_workers ORDER BY started, id")
-
-/** Its process runs, or it is on another host and was seen within a lease. */
-const isAlive = (worker: WorkerRow, nowMs: number): boolean =>
-  worker.host === readHost() ? !isProcessGone(worker) : Date.parse(worker.seen) > nowMs - SESSION_LEASE_MS
-
-const workerBeat: Command = {
-  name: "worker-beat",
-  operands: "<json>",
-  summary: "Say that a worker lives, renew the claims of its runs, and learn what is wanted of it; Baton's own",
-  arguments: { least: 1, most: 1 },
-  run: ({ args: [json = ""] }, context) => {
-    const given = parseJSON(json)
-    if (!isRecord(given) || textAt(given, "id") === "") throw refuse("expected a worker with an id")
-    const held = Array.isArray(given.runs) ? given.runs.filter(isRecord) : []
-    return [
-      goJson(
-        context.write((store) => {
-          store.run(WORKERS)
-          ensureRunTables(store)
-          const nowMs = context.nowMs()
-          const id = textAt(given, "id")
-          const before = readWorkers(store).find((each) => each.id === id)
-          if (given.state === "ended") store.run("DELETE FROM baton_workers WHERE id = ?", id)
-          else
-            store.insert(
-              "baton_workers",
-              {
-                id,
-                host: readHost(),
-                pid: countAt(given, "pid"),
-                process_start: readProcessStart(countAt(given, "pid")),
-                project: textAt(given, "project"),
-                directory: textAt(given, "directory"),
-                slots: countAt(given, "slots"),
-                state: textAt(given, "state"),
-                wanted: before?.wanted ?? "active",
-                note: textAt(given, "note"),
-                started: before?.started ?? iso(nowMs),
-                seen: iso(nowMs),
-              },
-              "OR REPLACE",
-            )
-          const runs = held.map((each) => {
-            const [task, n] = [textAt(each, "task"), countAt(each, "n")]
-            const found = reportRun(store, task, n)
-            const item = findItem(store, task)
-            const claim = item && readCurrentClaim(store, item, nowMs)
-            const run = readRuns(store, task).find((one) => one.n === n)
-            const isHeld = claim !== undefined && run !== undefined && isHolder(context, run)
-            if (isHeld && found.ended === "") putClaim(store, { ...claim, lease_until: iso(nowMs + SESSION_LEASE_MS) })
-            return { ...found, held: isHeld }
-          })
-          return { wanted: before?.wanted ?? "active", runs }
-        }),
-      ),
-    ]
-  },
-}
-
-const WANTED = ["active", "paused", "draining", "stopped"]
-
-const workerWant: Command = {
-  name: "worker-want",
-  operands: "<active|paused|draining|stopped> [<id>]",
-  summary: "Tell workers what is wanted of them; Baton's own",
-  arguments: { least: 1, most: 2 },
-  flags: [JSON_FLAG],
-  run: ({ args: [wanted = "", id], flags }, context) => {
-    if (!WANTED.includes(wanted)) throw refuse(`expected one of ${WANTED.join(", ")}, received "${wanted}"`)
-    const project = flags.text("project")
-    const told = context.write((store) => {
-      store.run(WORKERS)
-      const alive = readWorkers(store).filter(
-        (worker) =>
-          isAlive(worker, context.nowMs()) &&
-          (project === "" || worker.project === project) &&
-          (id === undefined || worker.id === id),
-      )
-      for (const worker of alive) store.update("baton_workers", { id: worker.id }, { wanted })
-      return alive
-    })
-    return flags.has("json") ? [goJson(told)] : told.map((worker) => worker.id)
-  },
-}
-
-const workers: Command = {
-  name: "workers",
-  summary: "List the workers (baton work) that run, and those that ended without a word",
-  flags: [JSON_FLAG],
-  run: ({ flags }, context) => {
-    const project = flags.text("project")
-    const found = context.write((store) => {
-      store.run(WORKERS)
-      ensureRunTables(store)
-      return readWorkers(store)
-        .filter((worker) => project === "" || worker.project === project)
-        .map((worker) => ({ ...worker, alive: isAlive(worker, context.nowMs()), own: worker.host === readHost() }))
-    })
-    if (flags.has("json")) return [goJson(found)]
-    if (found.length === 0) return ["No workers"]
-    return found.map(({ id, project: name, state, alive, directory }) =>
-      [padRight(id, 24), padRight(alive ? state : "gone", 9), name, directory].join(" "),
-    )
-  },
-}
-
-export const runCommands: readonly Command[] = [runs, unblock, queue, runEnd, workerBeat, workerWant, workers]
+export const runCommands: readonly Command[] = [runs, unblock, queue, runEnd]
