@@ -89,6 +89,8 @@ export const createRunFacts = (rootOf: (sessionID: string) => string, nowMs: () 
   const messages = createLruMap<Map<string, Counted>>({ limit: MAX_SESSIONS })
   /** The newest answer of each root session. */
   const answers = createLruMap<string>({ limit: MAX_SESSIONS })
+  /** A deleted session's last events come after it. */
+  const isKnown = (sessionID: string): boolean => runs.get(sessionID) !== undefined
   const of = (sessionID: string): RunFacts => runs.get(sessionID) ?? NO_FACTS
   const change = (sessionID: string, changes: Partial<RunFacts>): void =>
     runs.set(sessionID, { ...of(sessionID), ...changes })
@@ -143,16 +145,18 @@ export const createRunFacts = (rootOf: (sessionID: string) => string, nowMs: () 
     },
     toolStarted: (sessionID: string): void => {
       const root = rootOf(sessionID)
-      change(root, { tools: of(root).tools + 1, error: undefined, permission: "", question: "" })
+      if (isKnown(root)) change(root, { tools: of(root).tools + 1, error: undefined, permission: "", question: "" })
     },
     forget: (sessionID: string): void => {
       runs.delete(sessionID)
       messages.delete(sessionID)
+      answers.delete(sessionID)
     },
     observe: ({ type, properties }: RawEvent | Event): void => {
       const sessionID = text(field(properties, "part", "sessionID")) ?? sessionOf(properties)
       if (sessionID === undefined) return
       const root = rootOf(sessionID)
+      if (!isKnown(root)) return
       if (type === "session.error") failed(root, field(properties, "error"))
       if (type === "message.updated") messageUpdated(root, sessionID, field(properties, "info"))
       if (type === "message.part.updated") partUpdated(root, field(properties, "part"))

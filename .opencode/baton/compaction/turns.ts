@@ -174,6 +174,7 @@ export const createTurns = (deps: TurnsDeps) => {
   }
 
   const forget = async (sessionID: string): Promise<void> => {
+    facts.forget(sessionID)
     // A record in progress would store the session again after it was forgotten.
     await queue.idle(sessionID)
     activity.forget(sessionID)

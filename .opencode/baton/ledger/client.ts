@@ -82,6 +82,8 @@ const parseRenewed = (stdout: string): RenewedClaims => {
 
 /** The ledger waits that long for a claim that is on its way. */
 const CLAIM_UNDER_WAY_MS = 2_000
+/** OpenCode stands still for so long at most, at its end. */
+const END_DEADLINE_MS = 3_000
 
 const createClaimCalls = (
   { runEmbedded, runEmbeddedNow }: Pick<LedgerRunner, "runEmbedded" | "runEmbeddedNow">,
@@ -135,7 +137,7 @@ const createClaimCalls = (
     endRunNow: (end, isBegun) => {
       const answer = runEmbeddedNow(
         endArgs([end], { late: true, wait_ms: isBegun ? CLAIM_UNDER_WAY_MS : 0 }),
-        WRITE_DEADLINE_MS,
+        END_DEADLINE_MS,
       )
       const about = { sessionID: end.session, taskID: end.task, kind: end.kind }
       if (answer.kind === "exited" && answer.exitCode === 0) log.info("the run is ended", about)

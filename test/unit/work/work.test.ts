@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { judgeEnd, NO_FACTS } from "../../../.opencode/baton/compaction/run-facts.ts"
+import { createRunFacts, judgeEnd, NO_FACTS } from "../../../.opencode/baton/compaction/run-facts.ts"
 import { createBreaker } from "../../../.opencode/baton/work/breaker.ts"
 import { checksIn } from "../../../.opencode/baton/work/checks.ts"
 import {
@@ -85,6 +85,44 @@ describe("the end of a run", () => {
     expect(judgeExit({ ...NOTHING_SEEN, tools: 1 }, undefined, failed)).toMatchObject({ kind: "unfinished" })
   })
 })
+
+test(
+  promised("queue.A1", "the facts of a run are those of its session since the newest message, and go with it"),
+  () => {
+    const facts = createRunFacts((id) => (id === "ses_child" ? "ses_1" : id))
+    const message = (id: string, sessionID: string, input: number, role = "assistant") =>
+      facts.observe({
+        type: "message.updated",
+        properties: { info: { id, sessionID, role, time: { completed: 1 }, tokens: { input, output: 10 }, cost: 0.5 } },
+      })
+    facts.toolStarted("ses_1")
+    expect(facts.of("ses_1"), "no message has begun a run").toEqual(NO_FACTS)
+    facts.begin("ses_1")
+    message("msg_1", "ses_1", 90)
+    for (const _ of ["told", "again"]) message("msg_2", "ses_child", 190)
+    facts.toolStarted("ses_child")
+    facts.observe({
+      type: "message.part.updated",
+      properties: { part: { sessionID: "ses_1", messageID: "msg_0", type: "text", text: "The user's?" } },
+    })
+    facts.observe({
+      type: "message.part.updated",
+      properties: { part: { sessionID: "ses_1", messageID: "msg_1", type: "text", text: "The agent's." } },
+    })
+    expect(facts.of("ses_1")).toMatchObject({ tools: 1, tokens: 300, cost: 1, words: "The agent's." })
+    const error = {
+      name: "APIError",
+      data: { message: "slow", statusCode: 429, responseHeaders: { "Retry-After": "60" } },
+    }
+    facts.observe({ type: "session.error", properties: { sessionID: "ses_1", error } })
+    expect(facts.of("ses_1").error).toMatchObject({ status: 429, nextTry: expect.stringMatching(/^20/) })
+    facts.toolStarted("ses_1")
+    expect(facts.of("ses_1").error, "it went on").toBeUndefined()
+    facts.forget("ses_1")
+    message("msg_3", "ses_1", 5)
+    expect(facts.of("ses_1")).toEqual(NO_FACTS)
+  },
+)
 
 describe("the next run", () => {
   const place = { host: "here", directory: "/project" }
