@@ -96,7 +96,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(written("first.txt")).toBe(true)
       const stop = work(task, first)
       await awaitClaim(task, first)
-      const second = await task.say(`${task.message}\nWRITE: second.txt`)
+      const second = await task.say(`${task.message}\nRUN: true`)
+      // A claim that takes longer than a tool may wait refuses nothing.
+      await task.logged("another has claimed the task")
+      await task.say("WRITE: second.txt", second)
       expect(lastTurn(task)).toContain(`prog release ${task.taskID}`)
       expect(lastTurn(task)).toMatch(
         new RegExp(`is claimed by "your other session ${first} since .*so this session may not change`),

@@ -101,7 +101,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(await work.ends(first)).toEqual(["Run 1 ended: done"])
       refused = Number.POSITIVE_INFINITY
       const second = await work.add("Second")
-      const { exitCode, events } = await work.work(["--stuck", `${deadline(4_000) / 1_000}s`])
+      const { exitCode, events } = await work.work(["--stuck", `${deadline(15_000) / 1_000}s`])
       expect(exitCode).toBe(2)
       expect(ended(events)).toEqual(["provider: open", "provider: open", "provider: open"])
       expect((await work.ends(second))[0]).toMatch(/^Run 1 ended: provider: .*slow down.*; open again$/)
@@ -156,7 +156,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         return runs === 1 ? bash("sleep 600 & echo $! >shell.pid; sleep 600") : doing()(request)
       })
       await work.add("First")
-      const { exitCode, events } = await work.work(["--stuck", `${deadline(4_000) / 1_000}s`])
+      const { exitCode, events } = await work.work(["--stuck", `${deadline(8_000) / 1_000}s`])
       expect(exitCode).toBe(0)
       expect(ended(events)).toEqual(["stuck: open", "done: done"])
       expect(events.filter(({ event }) => event === "started").map(({ isResumed }) => isResumed)).toEqual([
