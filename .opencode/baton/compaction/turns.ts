@@ -142,10 +142,13 @@ export const createTurns = (deps: TurnsDeps) => {
   /** The unattended root sessions whose run goes on. */
   const running = new Map<string, SessionTask>()
 
-  const runBegins = async (binding: SessionTask): Promise<void> => {
+  /** @param opened the task was read: the first request shows it as it was before the claim */
+  const runBegins = async (binding: SessionTask, opened: Promise<unknown>): Promise<void> => {
     if (binding.origin === "parent") return
     running.set(binding.sessionID, binding)
     loadedClaims = await claims()
+    await opened.catch(() => {})
+    if (!running.has(binding.sessionID)) return
     await loadedClaims.runBegins(binding)
   }
 
@@ -239,11 +242,11 @@ export const createTurns = (deps: TurnsDeps) => {
     userArrived: (sessionID: string, model: ModelName): void => {
       const known = tasks.cached(sessionID)
       facts.begin(sessionID)
-      if (known && isUnattended) inBackground(sessionID, runBegins(known))
       // The words of a session that is killed right now must not be lost.
       if (known) progress.changed(known, { isWork: false })
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
       inBackground(sessionID, openingBegun)
+      if (known && isUnattended) inBackground(sessionID, runBegins(known, openingBegun))
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       see(sessionID, { isSummaryExpected: false, openingBegun })
       if (claims.current)
