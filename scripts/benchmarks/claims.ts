@@ -37,6 +37,9 @@ const take = async (
   return JSON.parse(output.stdout())
 }
 
+const RUN_COLUMNS =
+  "worker, session_id, host, pid, directory, branch, started, ended, kind, detail, next_try, tools, tokens, cost, attempts, backoff"
+
 /** A new ledger with this many open tasks. */
 const makeLedger = async (binary: OpenCodeBinary, tasks: number): Promise<string> => {
   const home = mkdtempSync(join(tmpdir(), "claims-"))
@@ -49,6 +52,8 @@ const makeLedger = async (binary: OpenCodeBinary, tasks: number): Promise<string
     "UPDATE baton_runs SET ended = '2026-01-01T00:00:00.000Z'",
     `INSERT INTO items WITH RECURSIVE numbers(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM numbers WHERE n < ${tasks - 1})
      SELECT 'ts-' || substr('000000' || n, -6), project, type, title, description, status, priority, parent_id, created_at, updated_at, definition_of_done FROM items, numbers WHERE id = '${id}'`,
+    // A long past: each task has had a run.
+    `INSERT INTO baton_runs (${RUN_COLUMNS}, task_id, n) SELECT ${RUN_COLUMNS}, i.id, 7 FROM baton_runs r, items i WHERE r.task_id = '${id}'`,
   ])
   return home
 }

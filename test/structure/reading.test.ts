@@ -57,7 +57,7 @@ describe("what came with the repository is text", () => {
   })
 
   test(promised("trust.B1", "commands print by host/cli.ts, but those that draw or answer a program"), () => {
-    const others = ["doctor/import-plugin.ts", "doctor/main.ts", "live-state/observe-command.ts", "work/display.ts"]
+    const others = ["doctor/import-plugin.ts", "doctor/main.ts", "live-state/observe-command.ts"]
     expect(pathsWith(/process\.std(?:out|err)\.write/).sort()).toEqual([...others, "host/cli.ts"].sort())
   })
 })

@@ -52,6 +52,7 @@ export const createCompactionFeature = (
     const branch = runGitSync(["branch", "--show-current"], root)?.trim() ?? ""
     return bindings.map(({ sessionID: session, taskID: task }) => {
       const seen = facts.of(session)
+      facts.begin(session)
       return { session, task, ...judgeEnd(seen), tools: seen.tools, tokens: seen.tokens, cost: seen.cost, branch }
     })
   }

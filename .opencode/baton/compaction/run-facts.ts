@@ -4,7 +4,7 @@ import { field, type RawEvent, sessionOf, text } from "../host/schema.ts"
 import { redactedLine } from "../host/secrets.ts"
 import type { RunEnd } from "../ledger/ledger.ts"
 
-/** The facts about a run: of a root session and its subagents, since its user's newest message. */
+/** The facts about a run: of a root session and its subagents, since it began. */
 export type RunFacts = {
   readonly tools: number
   readonly tokens: number
@@ -137,11 +137,15 @@ export const createRunFacts = (rootOf: (sessionID: string) => string, nowMs: () 
 
   return {
     of,
-    /** A message of the user begins a run. */
+    /** Begins a run's facts anew. */
     begin: (sessionID: string): void => {
       runs.set(sessionID, NO_FACTS)
       messages.delete(sessionID)
       answers.delete(sessionID)
+    },
+    /** Takes the session up, if it is new: a person's run goes on over many messages. */
+    follow: (sessionID: string): void => {
+      if (!isKnown(sessionID)) runs.set(sessionID, NO_FACTS)
     },
     toolStarted: (sessionID: string): void => {
       const root = rootOf(sessionID)

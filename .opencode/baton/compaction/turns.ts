@@ -156,6 +156,7 @@ export const createTurns = (deps: TurnsDeps) => {
   const runEnds = (sessionID: string): void => {
     const binding = running.get(sessionID)
     running.delete(sessionID)
+    if (binding && !loadedClaims) log.warn("the run is not ended: its claim was not asked for yet", { sessionID })
     if (binding) loadedClaims?.runEnds(binding)
   }
 
@@ -177,7 +178,6 @@ export const createTurns = (deps: TurnsDeps) => {
   }
 
   const forget = async (sessionID: string): Promise<void> => {
-    facts.forget(sessionID)
     // A record in progress would store the session again after it was forgotten.
     await queue.idle(sessionID)
     activity.forget(sessionID)
@@ -187,6 +187,7 @@ export const createTurns = (deps: TurnsDeps) => {
     running.delete(sessionID)
     ;(await compaction.current)?.forget(sessionID)
     await (await claims.current)?.forget(sessionID)
+    facts.forget(sessionID)
     await tasks.forget(sessionID)
     await sessionStates.forget(sessionID)
     log.debug("session deleted: its state is forgotten", { sessionID })
@@ -241,7 +242,7 @@ export const createTurns = (deps: TurnsDeps) => {
     /** A user's message arrived: reading the task for its request starts now. */
     userArrived: (sessionID: string, model: ModelName): void => {
       const known = tasks.cached(sessionID)
-      facts.begin(sessionID)
+      facts.follow(sessionID)
       // The words of a session that is killed right now must not be lost.
       if (known) progress.changed(known, { isWork: false })
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))

@@ -23,10 +23,10 @@ export const print = (text: string): void => void process.stdout.write(`${printa
 
 export const complain = (text: string): void => void process.stderr.write(`${printable(text)}\n`)
 
-/** JSON itself escapes less than a terminal acts on. */
-export const printJSON = (value: unknown): void => {
+/** JSON itself escapes less than a terminal acts on. @param indent 0 for one line */
+export const printJSON = (value: unknown, indent = 2): void => {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
-  const text = JSON.stringify(value, null, 2).replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, escaped)
+  const text = JSON.stringify(value, null, indent).replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, escaped)
   process.stdout.write(`${text}\n`)
 }
 

@@ -6,8 +6,8 @@ type Shown = Branch & { readonly title: string; readonly status: string }
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`
 
-const mergeText = ({ isMerged, ahead, mergesClean }: Branch): string => {
-  if (isMerged) return ahead === 0 ? "merged" : "merged"
+const mergeText = ({ isMerged, mergesClean }: Branch): string => {
+  if (isMerged) return "merged"
   if (mergesClean === undefined) return "not merged"
   return mergesClean ? "merges clean" : "conflicts"
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { redact } from "../host/secrets.ts"
 import { cutTextStart } from "../host/text.ts"
 import { childEnvironment } from "../host/untrusted.ts"
-import { endMarked, RUN_MARK } from "./processes.ts"
+import { endMarked, RUN_MARK, WORKER_MARK } from "./processes.ts"
 
 // A line `check: COMMAND` in a definition of done is run, where the person allowed it, instead of believing "done".
 
@@ -24,13 +24,13 @@ const OUTPUT_CHARACTERS = 4_000
 /** Runs one check by the shell. @param mark its processes end with it */
 export const runCheck = async (
   command: string,
-  { directory, deadlineMs, mark }: { directory: string; deadlineMs: number; mark: string },
+  { directory, deadlineMs, mark, workerID }: { directory: string; deadlineMs: number; mark: string; workerID: string },
 ): Promise<CheckResult> => {
   const child = spawn("/bin/sh", ["-c", command], {
     cwd: directory,
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
-    env: childEnvironment({ BUN_BE_BUN: undefined, PWD: directory, [RUN_MARK]: mark }),
+    env: childEnvironment({ BUN_BE_BUN: undefined, PWD: directory, [RUN_MARK]: mark, [WORKER_MARK]: workerID }),
   })
   let output = ""
   const take = (data: Buffer): void => {

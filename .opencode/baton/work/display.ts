@@ -1,5 +1,5 @@
 import { styleText } from "node:util"
-import { complain, localMinute, print, printableLine } from "../host/cli.ts"
+import { complain, localMinute, print, printableLine, printJSON } from "../host/cli.ts"
 import { cutText } from "../host/text.ts"
 import { duration } from "../live-state/web/page/words.js"
 import type { Loop, WorkEvent } from "./loop.ts"
@@ -112,7 +112,7 @@ const lines: Display = {
 }
 
 const json: Display = {
-  tell: (event) => void process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), ...event })}\n`),
+  tell: (event) => printJSON({ at: new Date().toISOString(), ...event }, 0),
   start: () => {},
   end: () => {},
 }

@@ -1,7 +1,8 @@
 import { judgeEnd, NO_FACTS } from "../compaction/run-facts.ts"
 import { redactedLine } from "../host/secrets.ts"
 import type { EndKind } from "../ledger/embedded/run-ends.ts"
-import type { Run, Taken } from "./ledger.ts"
+import type { RunRow } from "../ledger/embedded/store.ts"
+import type { Taken } from "./ledger.ts"
 
 // How a run ended, and how the next one begins. Pure.
 
@@ -36,18 +37,12 @@ type Exit = { readonly exitCode: number | null; readonly signal: string | null }
 
 const DETAIL_CHARACTERS = 200
 
-/** OpenCode 2 prints this when it is ended by a signal. */
-const ENDED_BY_SIGNAL = /^Transport/
-
 /** The judgement from outside, for an end that the plugin in the agent's process did not see. */
 export const judgeExit = (seen: Seen, stopped: Stopped | undefined, { exitCode, signal }: Exit): Stopped => {
   if (stopped) return stopped
-  const error = seen.error && ENDED_BY_SIGNAL.test(seen.error.message) ? undefined : seen.error
-  if (signal !== null || (seen.error && !error))
-    return { kind: "killed", detail: `its process was ended${signal === null ? "" : ` by ${signal}`}` }
-  const facts = { ...NO_FACTS, ...seen, error: error && { ...error, nextTry: "" } }
-  const judged = judgeEnd(facts)
-  if (error !== undefined || exitCode === 0 || seen.tools > 0) return judged
+  if (signal !== null) return { kind: "killed", detail: `its process was ended by ${signal}` }
+  const judged = judgeEnd({ ...NO_FACTS, ...seen, error: seen.error && { ...seen.error, nextTry: "" } })
+  if (seen.error !== undefined || exitCode === 0 || seen.tools > 0) return judged
   const last = redactedLine(seen.complaint.trim().split("\n").at(-1) ?? "", DETAIL_CHARACTERS)
   return { ...judged, detail: last === "" ? `opencode exited with ${exitCode}` : last }
 }
@@ -68,7 +63,7 @@ const ONCE: ReadonlySet<string> = new Set(["killed", "idle"])
 
 /** The session that the next run resumes: in its own folder, on its own host, once where it may be to blame. */
 export const sessionToResume = (
-  earlier: readonly Run[],
+  earlier: readonly RunRow[],
   place: { host: string; directory: string },
 ): string | undefined => {
   const [last, before] = [earlier.at(-1), earlier.at(-2)]
@@ -83,7 +78,7 @@ const asked = (taken: Taken): string => (taken.answer === "" ? "" : `A person an
 const HOW_TO_END = (task: string): string =>
   `End with \`prog done ${task}\` or \`prog review ${task}\`, or say what you need with \`prog log ${task} "Blocked: …"\`.`
 
-const WHY: Readonly<Record<string, (taken: Taken, last: Run) => string>> = {
+const WHY: Readonly<Record<string, (taken: Taken, last: RunRow) => string>> = {
   killed: () =>
     "Your process was ended in the middle of the work. Look at `git status` and at what your last command did before you go on.",
   unfinished: ({ task }) => `You stopped before the task was done. ${HOW_TO_END(task)}`,

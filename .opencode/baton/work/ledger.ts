@@ -1,30 +1,12 @@
 import { SILENT } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
+import type { RunRow, WorkerRow } from "../ledger/embedded/store.ts"
 import { complaint, createLedgerRunner } from "../ledger/runner.ts"
 
 // What workers ask of the ledger, by the embedded `prog`: the queue's own commands are there alone.
 
-/** A run as `prog runs --json` prints it; times are ISO 8601, "" for none. */
-export type Run = {
-  readonly task_id: string
-  readonly n: number
-  readonly worker: string
-  readonly session_id: string
-  readonly host: string
-  readonly directory: string
-  readonly branch: string
-  readonly started: string
-  readonly ended: string
-  readonly kind: string
-  readonly detail: string
-  readonly next_try: string
-  readonly tools: number
-  readonly tokens: number
-  readonly cost: number
-}
-
 /** A run with its task. */
-export type ReportedRun = Run & { readonly project: string; readonly title: string; readonly status: string }
+export type ReportedRun = RunRow & { readonly project: string; readonly title: string; readonly status: string }
 
 /** A task that a worker has taken. */
 export type Taken = {
@@ -34,7 +16,7 @@ export type Taken = {
   /** The number of the run that begins. */
   readonly run: number
   /** The runs before it, at most three, the newest last. */
-  readonly earlier: readonly Run[]
+  readonly earlier: readonly RunRow[]
   /** A person's answer to the last question; "" for none. */
   readonly answer: string
 }
@@ -71,17 +53,7 @@ export type Queue = {
   }[]
 }
 
-export type Worker = {
-  readonly id: string
-  readonly pid: number
-  readonly project: string
-  readonly directory: string
-  readonly slots: number
-  readonly state: string
-  readonly wanted: string
-  readonly note: string
-  readonly started: string
-  readonly seen: string
+export type Worker = WorkerRow & {
   readonly alive: boolean
   /** It runs, or ran, on this host. */
   readonly own: boolean

@@ -5,11 +5,12 @@ import { nearestProject } from "../host/project.ts"
 import { leaveWorkNote } from "../host/work-note.ts"
 import { findFolderProject } from "../ledger/embedded/folder-project.ts"
 import { printBranches, runDrop } from "./branches-command.ts"
+import { checksIn } from "./checks.ts"
 import { chooseDisplay } from "./display.ts"
 import { openWorkLedger, type Worker, type WorkLedger } from "./ledger.ts"
 import { createLoop, EXIT } from "./loop.ts"
 import { parseWorkOptions, type WorkOptions } from "./options.ts"
-import { commandsIn, NotReady, preflight, probeModel } from "./preflight.ts"
+import { NotReady, preflight, probeModel } from "./preflight.ts"
 import { endMarked, WORKER_MARK } from "./processes.ts"
 import { findOpenCode, readWorkerPrompt } from "./prompt.ts"
 import type { RunDeps } from "./run.ts"
@@ -88,6 +89,8 @@ const sweep = async (ledger: WorkLedger, project: string, say: (text: string) =>
   }
 }
 
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+
 const work = async (directory: string, options: WorkOptions): Promise<number> => {
   const project = options.project ?? (await findFolderProject(directory))
   const ledger = openWorkLedger(directory)
@@ -96,6 +99,9 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
   const id = `${hostname().split(".")[0]}-${process.pid}`
   const worker = { id, project, directory, slots: options.slots }
   const started = new Date().toISOString()
+  /** Until there are agents that may come to their end. */
+  const abort = (): void => void endMarked(WORKER_MARK, id).finally(() => process.exit(EXIT.stopped))
+  for (const signal of SIGNALS) process.on(signal, abort)
   try {
     const opencode = findOpenCode()
     const worktrees = options.worktrees ? openWorktrees(directory) : undefined
@@ -116,9 +122,9 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
       worker: { ...worker, state: "working", note: "" },
       say,
     })
-    const allowed = new Set(options.checks ? commandsIn(queue) : [])
+    const checks = new Map(queue.tasks.map((each) => [each.task, checksIn(each.definition_of_done)]))
     const runDeps = (slot: number): RunDeps => ({
-      ...{ opencode, directory, options, ledger, worktrees, allowed, workerID: id },
+      ...{ opencode, directory, options, ledger, worktrees, checks, workerID: id },
       holder: `${id}.${slot}`,
       prompt: () => readWorkerPrompt(directory),
       say: display.tell,
@@ -130,8 +136,10 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
       tell: display.tell,
       nowMs: Date.now,
     })
-    process.on("SIGINT", loop.interrupt)
-    for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => loop.stop(`it got ${signal}`))
+    for (const signal of SIGNALS) {
+      process.off(signal, abort)
+      process.on(signal, signal === "SIGINT" ? loop.interrupt : () => loop.stop(`it got ${signal}`))
+    }
     display.start(loop)
     const exitCode = await loop.run()
     display.end()

@@ -78,7 +78,7 @@ type PreflightDeps = ProbeDeps & {
 }
 
 /** The commands that stand in the ready tasks. */
-export const commandsIn = (queue: Queue): string[] => [
+const commandsIn = (queue: Queue): string[] => [
   ...new Set(queue.tasks.flatMap(({ definition_of_done }) => checksIn(definition_of_done))),
 ]
 
@@ -89,7 +89,12 @@ const findRed = async (
   { options, workerID }: PreflightDeps,
 ): Promise<CheckResult | undefined> => {
   for (const command of commands) {
-    const result = await runCheck(command, { directory, deadlineMs: options.maxRunMs, mark: `base.${workerID}` })
+    const result = await runCheck(command, {
+      directory,
+      deadlineMs: options.maxRunMs,
+      mark: `base.${workerID}`,
+      workerID,
+    })
     if (!result.isGreen) return result
   }
   return undefined

@@ -60,8 +60,8 @@ export type RunDeps = {
   readonly holder: string
   /** The text of prompts/worker.md. */
   readonly prompt: () => string
-  /** The checks that the person has seen and allowed. */
-  readonly allowed: ReadonlySet<string>
+  /** The checks that stood in each task when the person began the work: no other is run, and none that an agent took out is forgotten. */
+  readonly checks: ReadonlyMap<string, readonly string[]>
   readonly say: (event: RunEvent) => void
   readonly nowMs: () => number
 }
@@ -73,7 +73,7 @@ const LONGEST_RETRY_MS = 5 * 60_000
 const isSaidDone = ({ status }: Pick<RunState, "status">): boolean => status === "done" || status === "reviewing"
 
 /** The reason to end an agent now. */
-const limitOf = (
+export const limitOf = (
   { options, nowMs }: Pick<RunDeps, "options" | "nowMs">,
   { startedMs, progressMs, retry }: { startedMs: number; progressMs: number; retry: LiveView["retry"] },
 ): Stopped | undefined => {
@@ -136,16 +136,18 @@ type Current = {
 
 /** Runs the checks of a task that is said to be done. @returns the task's end after them */
 const check = async (taken: Taken, place: Place, end: RunState, deps: RunDeps): Promise<RunState> => {
-  const { ledger, options, allowed, say } = deps
+  const { ledger, options, checks, workerID, say } = deps
   const task = taken.task
-  for (const command of options.checks && isSaidDone(end) ? checksIn(taken.definition_of_done) : []) {
+  const allowed = new Set([...checks.values()].flat())
+  const commands = new Set([...(checks.get(task) ?? []), ...checksIn(taken.definition_of_done)])
+  for (const command of options.checks && isSaidDone(end) ? commands : []) {
     if (!allowed.has(command)) {
       say({ event: "check", task, command, outcome: "not allowed" })
       await ledger.log(task, `Check not run, since it was not there when the work began: ${command}`)
       continue
     }
     const mark = `check.${task}.${taken.run}`
-    const result = await runCheck(command, { directory: place.directory, deadlineMs: options.maxRunMs, mark })
+    const result = await runCheck(command, { directory: place.directory, deadlineMs: options.maxRunMs, mark, workerID })
     say({ event: "check", task, command, outcome: result.isGreen ? "green" : "red" })
     if (result.isGreen) {
       await ledger.log(task, `Check green: ${command}`)

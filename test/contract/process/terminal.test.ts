@@ -36,11 +36,22 @@ const setUp = async () => {
   prog("init")
   const id = prog("add", EVIL, "-p", "x", "-d", EVIL).stdout.trim()
   prog("log", id, EVIL)
+  prog("claim", "--next", "-p", "x")
+  prog("run-end", JSON.stringify([{ task: id, n: 1, kind: "question", detail: EVIL }]))
   return { project, baton, options, id }
 }
 
 const LISTS = ["handoffs", "observe", "outbox", "passes", "state", "waiting", "doctor"]
-const TEXTS = [...LISTS, "learned list", "trust writer", "handoffs --draft 1", `handoffs ${EVIL} --nonsense`]
+const TEXTS = [
+  ...LISTS,
+  "learned list",
+  "trust writer",
+  "report -p x",
+  "work status -p x",
+  "work branches",
+  "handoffs --draft 1",
+  `handoffs ${EVIL} --nonsense`,
+]
 
 describe("no command prints what a terminal would act on", () => {
   test.each(TEXTS)(promised("trust.B1", "baton %j"), async (line) => {
@@ -49,10 +60,10 @@ describe("no command prints what a terminal would act on", () => {
     expect((stdout + stderr).length).toBeGreaterThan(0)
   })
 
-  test.each([...LISTS, "learned"])(
+  test.each([...LISTS, "learned", "report"])(
     promised(["trust.B1", "cli.A3"], "baton %s --json, whose fields are named as the others name theirs"),
     async (name) => {
-      const { stdout, stderr } = (await setUp()).baton(name, "--json")
+      const { stdout, stderr } = (await setUp()).baton(name, "--json", ...(name === "report" ? ["-p", "x"] : []))
       expect(stdout + stderr).not.toMatch(ACTED_ON)
       const text = JSON.stringify(JSON.parse(stdout))
       if (!["doctor", "learned"].includes(name)) expect(text).toContain("evil.example")

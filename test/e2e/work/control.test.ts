@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process"
 import { existsSync } from "node:fs"
+import { hostname } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import { findMarked } from "../../../.opencode/baton/work/processes.ts"
 import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
@@ -60,6 +62,41 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     process.kill(pid, "SIGINT")
     expect((await stopped).exitCode).toBe(130)
     expect(await work.ends(second)).toEqual(["Run 1 ended: stopped: it was interrupted; open again"])
+  })
+
+  once(promised("work.B3", "a SIGINT before the first task ends what was started to look at the model"), async () => {
+    const work = await openWorkProject(binary, () => bash("touch begun.probe; sleep 600"), {}, "scripted")
+    const id = await work.add("First")
+    let pid = 0
+    const asked = work.work([], {
+      onStart: (started) => {
+        pid = started
+      },
+    })
+    await begun(work, "probe")
+    process.kill(pid, "SIGINT")
+    expect((await asked).exitCode).toBe(130)
+    expect(findMarked("BATON_WORK", `${hostname().split(".")[0]}-${pid}`)).toEqual([])
+    expect(await work.statusOf(id)).toBe("open")
+  })
+
+  once(promised("work.B1", "begins no task from the given time on"), async () => {
+    const work = await openWorkProject(binary, awaitingFile)
+    const [first, second] = [await work.add("First"), await work.add("Second")]
+    const soon = new Date(Date.now() + 60_000)
+    const clock = [soon.getHours(), soon.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":")
+    const working = work.work(["--until", clock])
+    await begun(work, first)
+    const isDraining = async () =>
+      (await work.baton(["work", "status", "-p", "demo"])).stdout.includes("draining") || undefined
+    await eventually("the time", isDraining, 70_000 + LEDGER_WAIT_MS[0], LEDGER_WAIT_MS[1])
+    work.project.write(`go.${first}`, "")
+    const { exitCode, events } = await working
+    expect(exitCode).toBe(3)
+    expect(events.filter(({ event }) => event === "state")).toMatchObject([
+      { state: "draining", reason: "the time is over" },
+    ])
+    expect([await work.statusOf(first), await work.statusOf(second)]).toEqual(["done", "open"])
   })
 
   once(promised("work.B3", "status, pause, resume, drain and stop work from another terminal"), async () => {

@@ -260,8 +260,42 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
+  once(
+    promised("work.B4", "a check that an agent added meanwhile is not run, and one that it took out is"),
+    async () => {
+      const work = await openWorkProject(binary, (request) => {
+        const task = taskOf(request)
+        const steps =
+          task === first
+            ? [bash(`prog edit ${second} --dod "check: touch evil"`)]
+            : task === third
+              ? [bash(`touch broken; prog edit ${task} --dod ""`)]
+              : []
+        return doing(...steps.map((step) => () => step))(request)
+      })
+      const [first, second] = [await work.add("First"), await work.add("Second")]
+      const third = await work.add("Third", "--dod", "check: test ! -e broken")
+      const { events } = await work.work(["--checks", "--attempts", "2"])
+      expect(existsSync(join(work.project.directory, "evil"))).toBe(false)
+      expect(await work.ledger.messages(second)).toContain(
+        "Check not run, since it was not there when the work began: touch evil",
+      )
+      expect(await work.statusOf(second)).toBe("done")
+      expect(ended(events).slice(2)).toEqual(["check red: open", "check red: blocked"])
+      const told = work.model.received("turn").map(newestOrder)
+      expect(
+        told.some((order) => order.includes("The check of your work failed: test ! -e broken")),
+        third,
+      ).toBe(true)
+      const unchecked = await work.add("Fourth", "--dod", "check: touch evil")
+      expect(ended((await work.work()).events), "without --checks").toEqual(["done: done"])
+      expect(existsSync(join(work.project.directory, "evil")), unchecked).toBe(false)
+    },
+  )
+
   once(promised("work.B2", "where something is wrong before the begin, no task is touched"), async () => {
     const work = await openWorkProject(binary, doing())
+    work.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
     const id = await work.add("First", "--dod", "check: echo 1 test failed; exit 1")
     const unknown = await work.work(["--", "--model", "scripted/none"])
     expect(unknown.exitCode).toBe(1)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { createRunFacts, judgeEnd, NO_FACTS } from "../../../.opencode/baton/compaction/run-facts.ts"
+import type { RunRow } from "../../../.opencode/baton/ledger/embedded/store.ts"
 import { createBreaker } from "../../../.opencode/baton/work/breaker.ts"
 import { checksIn } from "../../../.opencode/baton/work/checks.ts"
 import {
@@ -9,16 +10,20 @@ import {
   resumeMessage,
   sessionToResume,
 } from "../../../.opencode/baton/work/judge.ts"
-import type { Queue, ReportedRun, Run, Taken } from "../../../.opencode/baton/work/ledger.ts"
+import type { Queue, ReportedRun, Taken } from "../../../.opencode/baton/work/ledger.ts"
 import { lastClock, nextClock, parseWorkOptions } from "../../../.opencode/baton/work/options.ts"
 import { renderReport, toReport } from "../../../.opencode/baton/work/report.ts"
+import { limitOf } from "../../../.opencode/baton/work/run.ts"
 import { promised } from "../../requirements.ts"
 
-const run = (changes: Partial<Run> = {}): Run => ({
+const run = (changes: Partial<RunRow> = {}): RunRow => ({
   task_id: "ts-000001",
   n: 1,
   worker: "w",
   session_id: "ses_1",
+  pid: 7,
+  attempts: 3,
+  backoff: 60,
   host: "here",
   directory: "/project",
   branch: "",
@@ -74,9 +79,6 @@ describe("the end of a run", () => {
       kind: "provider",
       detail: "401 no",
     })
-    expect(judgeExit({ ...NOTHING_SEEN, error: { ...error, message: "Transport" } }, undefined, failed)).toMatchObject({
-      kind: "killed",
-    })
     expect(judgeExit(NOTHING_SEEN, undefined, clean)).toMatchObject({ kind: "idle" })
     expect(judgeExit({ ...NOTHING_SEEN, complaint: "x\nSession not found" }, undefined, failed)).toMatchObject({
       kind: "idle",
@@ -118,6 +120,8 @@ test(
     expect(facts.of("ses_1").error).toMatchObject({ status: 429, nextTry: expect.stringMatching(/^20/) })
     facts.toolStarted("ses_1")
     expect(facts.of("ses_1").error, "it went on").toBeUndefined()
+    facts.follow("ses_1")
+    expect(facts.of("ses_1").tools, "a person's next message").toBe(2)
     facts.forget("ses_1")
     message("msg_3", "ses_1", 5)
     expect(facts.of("ses_1")).toEqual(NO_FACTS)
@@ -169,6 +173,33 @@ describe("the next run", () => {
     )
   })
 })
+
+test(
+  promised(
+    "work.B1",
+    "an agent is ended without progress, after the longest run, and as a provider's when that is asked again",
+  ),
+  () => {
+    const options = parseWorkOptions(["--stuck", "20m", "--max-run", "2h"])
+    const minute = 60_000
+    const at = (minutes: number, progress: number, retry?: { nextAt: string }) =>
+      limitOf(
+        { options, nowMs: () => minutes * minute },
+        {
+          startedMs: 0,
+          progressMs: progress * minute,
+          retry: retry && { message: "slow down", attempt: 9, since: "", ...retry },
+        },
+      )
+    expect(at(19, 0)).toBeUndefined()
+    expect(at(21, 0)).toEqual({ kind: "stuck", detail: "no progress for 20 min" })
+    expect(at(119, 110)).toBeUndefined()
+    expect(at(121, 120)).toEqual({ kind: "stuck", detail: "longer than 120 min" })
+    expect(at(4, 0, { nextAt: "" }), "OpenCode asks again by itself").toBeUndefined()
+    const next_try = "2026-01-01T00:00:00.000Z"
+    expect(at(6, 0, { nextAt: next_try })).toEqual({ kind: "provider", detail: "slow down (asked 9 times)", next_try })
+  },
+)
 
 describe("the breaker", () => {
   const end = (kind: string, next_try = "", session = "ses_1") => ({ kind, detail: "401", session, next_try })

@@ -55,13 +55,22 @@ const hasRunTables = (store: LedgerStore): boolean =>
 const selectRuns = (store: LedgerStore, rest: string, ...values: readonly Cell[]): RunRow[] =>
   store.all(`SELECT r.* FROM baton_runs r ${rest}`, ...values)
 
-/** The runs of a task or, with "", of all, in the order of their start; none before there are tables. */
-export const readRuns = (store: LedgerStore, taskID: string): RunRow[] =>
-  hasRunTables(store) ? selectRuns(store, "WHERE ? IN ('', r.task_id) ORDER BY r.started, r.task_id, r.n", taskID) : []
+/** The runs that go on or ended since a time (ISO 8601; "" for all), in the order of their start; none before there are tables. */
+export const readAllRuns = (store: LedgerStore, since: string): RunRow[] =>
+  hasRunTables(store)
+    ? selectRuns(store, "WHERE r.ended = '' OR r.ended >= ? ORDER BY r.started, r.task_id, r.n", since)
+    : []
 
-/** The newest first. */
-const runsOf = (store: LedgerStore, taskID: string): RunRow[] =>
-  selectRuns(store, "WHERE r.task_id = ? ORDER BY r.n DESC", taskID)
+/** A task's runs, the oldest first; none before there are tables. */
+export const readRuns = (store: LedgerStore, taskID: string): RunRow[] =>
+  hasRunTables(store) ? selectRuns(store, "WHERE r.task_id = ? ORDER BY r.n", taskID) : []
+
+export const findRun = (store: LedgerStore, taskID: string, n: number): RunRow | undefined =>
+  selectRuns(store, "WHERE r.task_id = ? AND r.n = ?", taskID, n)[0]
+
+/** The number of a task's newest run; 0 for none. */
+export const newestRun = (store: LedgerStore, taskID: string): number =>
+  store.all<{ n: number | null }>("SELECT MAX(n) AS n FROM baton_runs WHERE task_id = ?", taskID)[0]?.n ?? 0
 
 /** The open runs of a session. */
 export const openRunsOf = (store: LedgerStore, sessionID: string): RunRow[] =>
@@ -93,6 +102,10 @@ export const readQueueRow = (store: LedgerStore, taskID: string): QueueRow =>
     answer: "",
   }
 
+/** The notes on all tasks, by id; none before there are tables. */
+export const readQueueRows = (store: LedgerStore): ReadonlyMap<string, QueueRow> =>
+  new Map(hasRunTables(store) ? store.all<QueueRow>("SELECT * FROM baton_queue").map((row) => [row.task_id, row]) : [])
+
 export const putQueueRow = (store: LedgerStore, row: QueueRow): void => store.insert("baton_queue", row, "OR REPLACE")
 
 export const iso = (ms: number): string => new Date(ms).toISOString()
@@ -105,11 +118,10 @@ export const DEFAULT_POLICY: Policy = { attempts: 3, backoff: 60 }
 type NewRun = Pick<RunRow, "task_id" | "worker" | "session_id" | "host" | "pid" | "directory"> & Partial<Policy>
 
 export const beginRun = (store: LedgerStore, run: NewRun, nowMs: number): RunRow => {
-  const [newest] = runsOf(store, run.task_id)
   const row: RunRow = {
     ...DEFAULT_POLICY,
     ...run,
-    n: (newest?.n ?? 0) + 1,
+    n: newestRun(store, run.task_id) + 1,
     branch: "",
     started: iso(nowMs),
     ended: "",
@@ -168,7 +180,7 @@ type Given = { readonly status?: string; readonly text: string; readonly queue?:
 export const forgiveOpened = (store: LedgerStore, taskID: string): void => {
   const row = readQueueRow(store, taskID)
   if (row.blocked === "") return
-  putQueueRow(store, { ...row, blocked: "", not_before: "", attempts_from: runsOf(store, taskID)[0]?.n ?? 0 })
+  putQueueRow(store, { ...row, blocked: "", not_before: "", attempts_from: newestRun(store, taskID) })
 }
 
 /** Decides on the task's next status, and how its log says it. */
@@ -184,9 +196,7 @@ const giveBack = (store: LedgerStore, run: RunRow, kind: EndKind, detail: string
     }
   }
   const { attempts_from } = readQueueRow(store, run.task_id)
-  const counted = runsOf(store, run.task_id)
-    .filter((each) => each.n > attempts_from && isAttempt(each))
-    .toReversed()
+  const counted = readRuns(store, run.task_id).filter((each) => each.n > attempts_from && isAttempt(each))
   if (!isAttempt({ kind, session_id: run.session_id })) return { status: "open", text: "; open again" }
   if (counted.length >= run.attempts) {
     const blocked = attemptsText(counted.map((each) => each.kind))

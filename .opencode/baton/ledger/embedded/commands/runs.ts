@@ -9,11 +9,15 @@ import {
   beginRun,
   endRun,
   ensureRunTables,
+  findRun,
   iso,
+  newestRun,
   openRunOn,
   openRunsOf,
   putQueueRow,
+  readAllRuns,
   readQueueRow,
+  readQueueRows,
   readRuns,
   type SeenEnd,
   updateRun,
@@ -35,10 +39,11 @@ const runs: Command = {
     const store = context.store()
     const [project, since] = [flags.text("project"), flags.text("since")]
     if (id !== "") requireItem(store, id)
-    const found = readRuns(store, id).flatMap((run) => {
+    const all = id === "" ? readAllRuns(store, since) : readRuns(store, id)
+    const found = all.flatMap((run) => {
       const item = findItem(store, run.task_id)
       if (project !== "" && item?.project !== project) return []
-      if (since !== "" && run.ended !== "" && run.ended < since) return []
+      if (run.ended !== "" && run.ended < since) return []
       return [{ ...run, project: item?.project ?? "", title: item?.title ?? "", status: item?.status ?? "deleted" }]
     })
     if (flags.has("json")) return [goJson(found)]
@@ -67,8 +72,7 @@ const unblock: Command = {
       if (status !== "blocked") throw refuse(`${id} is ${status}, not blocked`)
       ensureRunTables(store)
       const answer = words.join(" ")
-      const newest = readRuns(store, id).at(-1)
-      const attempts_from = newest?.n ?? 0
+      const attempts_from = newestRun(store, id)
       putQueueRow(store, { ...readQueueRow(store, id), attempts_from, not_before: "", blocked: "", answer })
       updateItem(store, id, { status: "open", updated_at: context.timestamp() })
       store.insert("logs", { item_id: id, message: answer === "" ? "Unblocked" : `Unblocked: ${answer}` })
@@ -95,10 +99,7 @@ const queue: Command = {
     const tasks = readItems(store).filter(
       (item) => item.type === "task" && item.project === project && !item.labels.includes(CONVERSATION_LABEL),
     )
-    const rows = context.write((writing) => {
-      ensureRunTables(writing)
-      return new Map(tasks.map(({ id }) => [id, readQueueRow(writing, id)]))
-    })
+    const rows = readQueueRows(store)
     const now = iso(context.nowMs())
     const ready = readyItems(store, project)
     const later = ready.filter(({ id }) => (rows.get(id)?.not_before ?? "") > now)
@@ -192,7 +193,7 @@ const beginLate = (context: CommandContext, given: Record<string, unknown>): Run
 /** The run that is named by session and process, or by task and number. */
 const findRuns = (context: CommandContext, given: Record<string, unknown>): RunRow[] => {
   const [session, task] = [textAt(given, "session"), textAt(given, "task")]
-  if (session === "") return readRuns(context.store(), task).filter(({ n }) => n === given.n)
+  if (session === "") return [findRun(context.store(), task, countAt(given, "n"))].filter((run) => run !== undefined)
   const own = ownRuns(context.store(), session, given.pid)
   return own.length > 0 || given.late !== true ? own : beginLate(context, given)
 }
@@ -202,7 +203,7 @@ export const isHolder = (context: CommandContext, run: RunRow): boolean => {
   const store = context.store()
   const item = findItem(store, run.task_id)
   const claim = item && readCurrentClaim(store, item, context.nowMs())
-  if (claim === undefined) return readRuns(store, run.task_id).at(-1)?.n === run.n
+  if (claim === undefined) return newestRun(store, run.task_id) === run.n
   return claim.session_id === "" ? claim.holder === run.worker : claim.session_id === run.session_id
 }
 
@@ -210,7 +211,7 @@ const endOne = (context: CommandContext, given: Record<string, unknown>) => {
   const store = context.store()
   const seen = toSeenEnd(given)
   return findRuns(context, given).map(({ task_id, n }) => {
-    const run = readRuns(store, task_id).find((each) => each.n === n)
+    const run = findRun(store, task_id, n)
     if (run === undefined) return { task: task_id, n }
     // What has ended stays as it was judged, except for a check that was made since.
     const isRed = seen.kind === "check red" && run.kind !== seen.kind
@@ -225,7 +226,7 @@ const endOne = (context: CommandContext, given: Record<string, unknown>) => {
 }
 
 export const reportRun = (store: LedgerStore, task: string, n: number) => {
-  const run = readRuns(store, task).find((each) => each.n === n)
+  const run = findRun(store, task, n)
   const {
     session_id = "",
     ended = "",

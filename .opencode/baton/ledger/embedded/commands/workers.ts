@@ -2,7 +2,7 @@ import { isProcessGone, putClaim, readCurrentClaim, readHost, readProcessStart }
 import { type Command, JSON_FLAG, refuse } from "../command.ts"
 import { goJson, padRight } from "../format.ts"
 import { findItem } from "../items.ts"
-import { ensureRunTables, iso, readRuns } from "../runs.ts"
+import { ensureRunTables, findRun, iso } from "../runs.ts"
 import type { LedgerStore, WorkerRow } from "../store.ts"
 import { SESSION_LEASE_MS } from "./claims.ts"
 import { countAt, isHolder, isRecord, parseJSON, reportRun, textAt } from "./runs.ts"
@@ -72,7 +72,7 @@ const workerBeat: Command = {
             const found = reportRun(store, task, n)
             const item = findItem(store, task)
             const claim = item && readCurrentClaim(store, item, nowMs)
-            const run = readRuns(store, task).find((one) => one.n === n)
+            const run = findRun(store, task, n)
             const isHeld = claim !== undefined && run !== undefined && isHolder(context, run)
             if (isHeld && found.ended === "") putClaim(store, { ...claim, lease_until: iso(nowMs + SESSION_LEASE_MS) })
             return { ...found, held: isHeld }
