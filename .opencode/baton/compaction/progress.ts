@@ -269,8 +269,10 @@ export const createProgress = (deps: ProgressDeps) => {
       if (work?.isIdle === false) write({ ...work, isIdle: true })
       const last = recorded.get(sessionID)
       // Words alone wait for the timer, the end of the process, or the next session on the task.
-      const isDue = !last || performance.now() - last.at >= RECORD_EVERY_MS
-      if (isDue && unrecorded.get(sessionID)?.isWork !== false) void recordNow(sessionID)
+      const change = unrecorded.get(sessionID)
+      const isOther = last?.taskID !== change?.binding.taskID
+      const isDue = !last || isOther || performance.now() - last.at >= RECORD_EVERY_MS
+      if (isDue && change?.isWork !== false) void recordNow(sessionID)
       closeIfRecorded(sessionID)
     },
     /** Records what other sessions of this process left on the task, for a session that begins to work on it. */

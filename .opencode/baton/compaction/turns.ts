@@ -142,22 +142,24 @@ export const createTurns = (deps: TurnsDeps) => {
   /** The unattended root sessions whose run goes on. */
   const running = new Map<string, SessionTask>()
 
-  /** @param opened the task was read: the first request shows it as it was before the claim */
-  const runBegins = async (binding: SessionTask, opened: Promise<unknown>): Promise<void> => {
-    if (binding.origin === "parent") return
+  const runBegins = async (binding: SessionTask): Promise<void> => {
     running.set(binding.sessionID, binding)
     loadedClaims = await claims()
-    await opened.catch(() => {})
-    if (!running.has(binding.sessionID)) return
-    await loadedClaims.runBegins(binding)
+  }
+
+  /** Claims with a request that was made: the first shows the task as it was before. */
+  const claimRun = (sessionID: string): void => {
+    const binding = running.get(sessionID)
+    if (binding && loadedClaims) inBackground(sessionID, loadedClaims.runBegins(binding))
   }
 
   /** OpenCode reports the end of a turn more than once. */
   const runEnds = (sessionID: string): void => {
     const binding = running.get(sessionID)
     running.delete(sessionID)
-    if (binding && !loadedClaims) log.warn("the run is not ended: its claim was not asked for yet", { sessionID })
-    if (binding) loadedClaims?.runEnds(binding)
+    if (!binding) return
+    if (loadedClaims) loadedClaims.runEnds(binding)
+    else log.warn("the run is not ended: it was over before it began", { sessionID, taskID: binding.taskID })
   }
 
   /** Runs behind the session's other work. Resolves before the record is written. */
@@ -238,6 +240,32 @@ export const createTurns = (deps: TurnsDeps) => {
     }
   }
 
+  const findNote = async (
+    sessionID: string,
+    messages: StoredMessage[],
+    mayUseShell: MayUseShell,
+  ): Promise<Change | undefined> => {
+    const asked = performance.now()
+    const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
+    const completed = latestCompaction(messages)
+    if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
+    else see(sessionID, { isTurnSeen: true, isUncompacted: !completed })
+    if (!completed && isSummaryExpected) return undefined
+    const user = messages.findLast(({ info }) => info.role === "user")?.info
+    const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
+    if (!completed) return addOpening(sessionID, messages, hasShell)
+    const binding = await tasks.find(sessionID)
+    if (!binding) return undefined
+    const { note, recorded } = await record(binding, completed, hasShell)
+    // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
+    // late for its request.
+    await withDeadline(recorded, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
+    // A task that was named after the compaction stands beside its message, as in a first request.
+    const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
+    if (isNamedSince) return addOpening(sessionID, messages, hasShell)
+    return () => appendNote(messages, completed.requestID, note)
+  }
+
   return {
     /** A user's message arrived: reading the task for its request starts now. */
     userArrived: (sessionID: string, model: ModelName): void => {
@@ -247,7 +275,7 @@ export const createTurns = (deps: TurnsDeps) => {
       if (known) progress.changed(known, { isWork: false })
       const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
       inBackground(sessionID, openingBegun)
-      if (known && isUnattended) inBackground(sessionID, runBegins(known, openingBegun))
+      if (known && isUnattended && known.origin !== "parent") inBackground(sessionID, runBegins(known))
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
       see(sessionID, { isSummaryExpected: false, openingBegun })
       if (claims.current)
@@ -285,27 +313,13 @@ export const createTurns = (deps: TurnsDeps) => {
 
     /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
     addNote: async (messages: StoredMessage[], mayUseShell: MayUseShell): Promise<Change | undefined> => {
-      const asked = performance.now()
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isSummaryRequest(messages)) return undefined
-      const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
-      const completed = latestCompaction(messages)
-      if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
-      else see(sessionID, { isTurnSeen: true, isUncompacted: !completed })
-      if (!completed && isSummaryExpected) return undefined
-      const user = messages.findLast(({ info }) => info.role === "user")?.info
-      const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
-      if (!completed) return addOpening(sessionID, messages, hasShell)
-      const binding = await tasks.find(sessionID)
-      if (!binding) return undefined
-      const { note, recorded } = await record(binding, completed, hasShell)
-      // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
-      // late for its request.
-      await withDeadline(recorded, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
-      // A task that was named after the compaction stands beside its message, as in a first request.
-      const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
-      if (isNamedSince) return addOpening(sessionID, messages, hasShell)
-      return () => appendNote(messages, completed.requestID, note)
+      try {
+        return await findNote(sessionID, messages, mayUseShell)
+      } finally {
+        claimRun(sessionID)
+      }
     },
 
     observe: (event: Event): void => {

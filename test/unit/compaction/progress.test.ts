@@ -106,6 +106,22 @@ describe("work in progress", () => {
     expect(mark()).toBeUndefined()
   })
 
+  test(
+    promised(["sessions.A1", "task.B3"], "is recorded at once where the last record was another task's"),
+    async () => {
+      const { progress, change, takeTask, sections, added } = setUp()
+      takeTask(OTHER_BINDING)
+      change("a.ts")
+      progress.idle(sessionID)
+      await sections(1)
+      takeTask(BINDING)
+      change("b.ts")
+      progress.idle(sessionID)
+      await sections(2)
+      expect(added.map((entry) => "taskID" in entry && entry.taskID)).toEqual([OTHER_BINDING.taskID, BINDING.taskID])
+    },
+  )
+
   test(promised("sessions.A1", "of a long turn is recorded each minute in which something changed"), async () => {
     const { change, sections, mark } = setUp()
     for (const path of ["a.ts", "b.ts"]) {

@@ -32,10 +32,19 @@ const nothing = () => {}
 const done = async () => {}
 const mayUseShell = async () => true
 
-type Known = { binding?: SessionTask; sessionState?: SessionState; add?: Outbox["add"]; task?: LedgerTask }
+type Known = {
+  binding?: SessionTask
+  sessionState?: SessionState
+  add?: Outbox["add"]
+  task?: LedgerTask
+  isUnattended?: boolean
+}
 
 /** A process that knows of its session what is on disk. */
-const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessionState, add = done, task }: Known) => {
+const setUp = (
+  sessions: ReturnType<typeof createFakeSessions>,
+  { binding, sessionState, add = done, task, isUnattended = false }: Known,
+) => {
   const log = createRecordedLog()
   const now = () => new Date("2026-01-01T00:00:00.000Z")
   const lookUp = async () => ({ kind: "unknown" as const })
@@ -50,12 +59,17 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
   })
   const sessionStates = createSessionStates(onDisk(sessionState))
   const root = "/project"
+  /** What happens to a run, in order. */
+  const steps: string[] = []
   const turns = createTurns({
     tasks,
     sessionStates,
     openings: {
       begin: done,
-      find: async ({ taskID, role }, { hasShell }) => ({ taskID, role, hasShell, text: "It.", isComplete: true }),
+      find: async ({ taskID, role }, { hasShell }) => {
+        steps.push("the task is read")
+        return { taskID, role, hasShell, text: "It.", isComplete: true }
+      },
       claimed: done,
       forget: nothing,
     },
@@ -88,21 +102,21 @@ const setUp = (sessions: ReturnType<typeof createFakeSessions>, { binding, sessi
         isAtWork: async () => false,
       }),
     loadClaims: async () => ({
-      runBegins: done,
-      runEnds: nothing,
+      runBegins: async () => void steps.push("the run is claimed"),
+      runEnds: () => void steps.push("the run ends"),
       toolStarting: async () => undefined,
       userArrived: done,
       forget: done,
       stop: done,
     }),
     facts: createRunFacts((id) => id),
-    isUnattended: false,
+    isUnattended,
     root,
     log,
     now,
   })
   const say = (messageID: string, text: string) => tasks.userMessage({ sessionID, messageID, createdAt: 0, text })
-  return { tasks, sessionStates, turns, say }
+  return { tasks, sessionStates, turns, say, steps }
 }
 
 test(promised("compaction.C5", "tool uses of a resumed session count while its task is searched for"), async () => {
@@ -181,6 +195,21 @@ test(promised(["task.B3", "start.A2"], "a task named after a compaction stands b
   ;(await turns.addNote(then, mayUseShell))?.()
   expect(notesOf(then)).toEqual([{ id: "msg_3", note: "It." }])
 })
+
+test.each([true, false])(
+  "queue.A1: a run is claimed once its first request shows the task, unattended: %s",
+  async (isUnattended) => {
+    const { tasks, turns, steps } = setUp(createFakeSessions(new Map()), { binding: BINDING, isUnattended })
+    await tasks.find(sessionID)
+    turns.userArrived(sessionID, { providerID: "p", modelID: "m" })
+    await new Promise(setImmediate)
+    await turns.addNote([userSays("Task: ts-b54507")], mayUseShell)
+    const idle = () => turns.observe({ type: "session.idle", properties: { sessionID } })
+    idle()
+    idle()
+    expect(steps).toEqual(["the task is read", ...(isUnattended ? ["the run is claimed", "the run ends"] : [])])
+  },
+)
 
 test(promised("words.C1", "the note stands in its request though the record hangs"), async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] })
