@@ -31,36 +31,33 @@ const ended = (events: Awaited<ReturnType<WorkProject["work"]>>["events"]) =>
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  once(
-    promised("work.B1", "works through a queue of 20 tasks with dependencies, by two workers of two agents"),
-    async () => {
-      const work = await openWorkProject(
-        binary,
-        doing((task) => bash(`echo ${task} >>done.txt`)),
-      )
-      const ids: string[] = []
-      // A tree: each waits for the one before half its number.
-      const earlier = (n: number): string => ids[(n - 1) >> 1] ?? ""
-      for (let n = 0; n < 20; n++) {
-        ids.push(await work.add(`Task ${n}`))
-        if (n > 0) await work.ledger.prog("blocks", earlier(n), ids[n] ?? "")
-      }
-      const nights = await Promise.all([work.work(["-n", "2"]), work.work(["-n", "2"])])
-      expect(nights.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
-        [0, ""],
-        [0, ""],
-      ])
-      const order = work.project.read("done.txt").trim().split("\n")
-      expect(order.toSorted()).toEqual(ids.toSorted())
-      for (const [n, id] of ids.entries()) {
-        expect(await work.ends(id)).toEqual(["Run 1 ended: done"])
-        if (n > 0) expect(order.indexOf(earlier(n))).toBeLessThan(order.indexOf(id))
-      }
-      expect(await work.ledger.prog("claims")).toBe("No claims")
-      const report = await work.baton(["report", "-p", "demo", "--since", "00:00"])
-      expect(report.stdout).toContain("20 tasks, 20 done")
-    },
-  )
+  once(promised("work.B1", "works through a queue of 20 tasks with dependencies, by two workers"), async () => {
+    const work = await openWorkProject(
+      binary,
+      doing((task) => bash(`echo ${task} >>done.txt`)),
+    )
+    const ids: string[] = []
+    // A tree: each waits for the one before half its number.
+    const earlier = (n: number): string => ids[(n - 1) >> 1] ?? ""
+    for (let n = 0; n < 20; n++) {
+      ids.push(await work.add(`Task ${n}`))
+      if (n > 0) await work.ledger.prog("blocks", earlier(n), ids[n] ?? "")
+    }
+    const nights = await Promise.all([work.work(), work.work()])
+    expect(nights.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
+      [0, ""],
+      [0, ""],
+    ])
+    const order = work.project.read("done.txt").trim().split("\n")
+    expect(order.toSorted()).toEqual(ids.toSorted())
+    for (const [n, id] of ids.entries()) {
+      expect(await work.ends(id)).toEqual(["Run 1 ended: done"])
+      if (n > 0) expect(order.indexOf(earlier(n))).toBeLessThan(order.indexOf(id))
+    }
+    expect(await work.ledger.prog("claims")).toBe("No claims")
+    const report = await work.baton(["report", "-p", "demo", "--since", "00:00"])
+    expect(report.stdout).toContain("20 tasks, 20 done")
+  })
 
   test(
     promised("work.B2", "a provider that fails in the night stops it after three runs, and no task is lost"),
