@@ -21,7 +21,7 @@ export type LoopDeps = {
   readonly project: string
   readonly worker: Pick<NewWorker, "id" | "project" | "directory" | "slots">
   /** Starts a run for a slot. */
-  readonly runDeps: (slot: number) => RunDeps
+  readonly runDeps: (slot: number) => Omit<RunDeps, "isRunning">
   /** Asks the model once. @returns what is wrong */
   readonly probe: () => Promise<string | undefined>
   readonly tell: (event: WorkEvent) => void
@@ -103,6 +103,8 @@ export const createLoop = (deps: LoopDeps) => {
     })
   }
 
+  const isRunning = (task: string): boolean => [...running.values()].some((one) => one.view().task === task)
+
   const freeSlot = (): number | undefined => {
     for (let slot = 1; slot <= options.slots; slot++) if (!running.has(slot)) return slot
     return undefined
@@ -111,11 +113,11 @@ export const createLoop = (deps: LoopDeps) => {
   /** Takes tasks for the free slots. @returns whether the queue had one for each */
   const fill = async (): Promise<boolean> => {
     for (let slot = freeSlot(); slot !== undefined && left > 0; slot = freeSlot()) {
-      const with_ = runDeps(slot)
-      const taken = await ledger.claimNext(project, with_.holder, options)
+      const forRun = { ...runDeps(slot), isRunning }
+      const taken = await ledger.claimNext(project, forRun.holder, options)
       if (!taken) return false
       left--
-      begin(slot, startRun(taken, with_))
+      begin(slot, startRun(taken, forRun))
       if (state !== "working") return true
     }
     return true

@@ -123,7 +123,7 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
       say,
     })
     const checks = new Map(queue.tasks.map((each) => [each.task, checksIn(each.definition_of_done)]))
-    const runDeps = (slot: number): RunDeps => ({
+    const runDeps = (slot: number): Omit<RunDeps, "isRunning"> => ({
       ...{ opencode, directory, options, ledger, worktrees, checks, workerID: id },
       holder: `${id}.${slot}`,
       prompt: () => readWorkerPrompt(directory),

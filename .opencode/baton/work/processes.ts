@@ -37,6 +37,12 @@ export const findMarked = (mark: string, value: string): number[] =>
     pid !== process.pid && variables.includes(`${mark}=${value}`) ? [pid] : [],
   )
 
+/** Whether an agent or a check of this task runs on this machine. */
+export const isTaskAtWork = (task: string): boolean =>
+  environments().some(([, variables]) =>
+    variables.some((each) => each.startsWith(`${RUN_MARK}=${task}.`) || each.startsWith(`${RUN_MARK}=check.${task}.`)),
+  )
+
 const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name)
@@ -48,7 +54,7 @@ const signal = (pid: number, name: NodeJS.Signals): void => {
 const GRACE_MS = 3_000
 const LOOK_MS = 100
 
-const pause = (ms: number): Promise<void> =>
+export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms)
   })

@@ -6,7 +6,7 @@ import { firstMessage, judgeExit, resumeMessage, type Stopped, sessionToResume }
 import type { RunState, Taken, WorkLedger } from "./ledger.ts"
 import { type LiveView, readLive } from "./live.ts"
 import type { WorkOptions } from "./options.ts"
-import { endMarked, RUN_MARK } from "./processes.ts"
+import { endMarked, isTaskAtWork, pause, RUN_MARK } from "./processes.ts"
 import { branchOf, type Worktrees } from "./worktrees.ts"
 
 // One run of one agent on one task, from its start to what becomes of the task.
@@ -62,6 +62,8 @@ export type RunDeps = {
   readonly prompt: () => string
   /** The checks that stood in each task when the person began the work: no other is run, and none that an agent took out is forgotten. */
   readonly checks: ReadonlyMap<string, readonly string[]>
+  /** Whether this program has a run of the task that is not over: what its agent left is not committed yet, or not checked. */
+  readonly isRunning: (task: string) => boolean
   readonly say: (event: RunEvent) => void
   readonly nowMs: () => number
 }
@@ -94,10 +96,34 @@ type Place = {
   readonly notes: readonly string[]
 }
 
-const prepare = async (taken: Taken, { worktrees, directory, ledger }: RunDeps): Promise<Place> => {
-  if (!worktrees) return { directory: realpathSync(directory), environment: {}, notes: [] }
-  const { dependencies } = await ledger.show(taken.task)
-  return worktrees.prepare(taken.task, dependencies ?? [])
+const prepare = ({ task }: Taken, dependencies: readonly string[], deps: RunDeps): Place | Promise<Place> =>
+  deps.worktrees?.prepare(task, dependencies) ?? {
+    directory: realpathSync(deps.directory),
+    environment: {},
+    notes: [],
+  }
+
+/**
+ * A task counts as done while its agent still speaks; its last changes are not committed then, and a red check may open it again. Waits for
+ * the end of that run.
+ *
+ * @returns the reason not to begin
+ */
+const awaitEarlier = async (
+  dependencies: readonly string[],
+  { isRunning, ledger, worktrees }: RunDeps,
+  current: Pick<Current, "stopped">,
+): Promise<Stopped | undefined> => {
+  for (const task of dependencies) {
+    while (!current.stopped && (isRunning(task) || isTaskAtWork(task))) await pause(LOOK_MS)
+    if (current.stopped) return current.stopped
+    const { status, title } = await ledger.show(task)
+    if (status !== "done" && status !== "canceled")
+      return { kind: "stopped", detail: `${task}, which it waits for, is ${status} again` }
+    // Another `baton work` may have been killed before it could.
+    await worktrees?.commitRest(task, title)
+  }
+  return undefined
 }
 
 /** Watches an agent until it has ended. @returns why it was ended by this program */
@@ -182,7 +208,10 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
   }
 
   const work = async (): Promise<RunState> => {
-    const place = await prepare(taken, deps)
+    const { dependencies } = await ledger.show(task)
+    const notYet = await awaitEarlier(dependencies ?? [], deps, current)
+    if (notYet) return (await ledger.endRun({ task, n, ...notYet })) ?? { ...UNKNOWN_END, task, n, ...notYet }
+    const place = await prepare(taken, dependencies ?? [], deps)
     const session = sessionToResume(taken.earlier, { host: readHost(), directory: place.directory })
     isResumed = session !== undefined
     deps.say({ event: "started", task, title: taken.title, run: n, isResumed, directory: place.directory })

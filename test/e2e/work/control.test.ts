@@ -152,7 +152,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         const task = taskOf(request)
         const steps = [
           bash(`echo ${task} >${task}.txt; ls *.txt >seen-${task}; cat README.md`),
-          bash(`prog done ${task}`),
+          // What it waited for is done here, and not yet over.
+          bash(`prog done ${task}; sleep 3; echo late >${task}-late.txt`),
         ]
         return steps[stepOf(request)] ?? { text: "It is done." }
       })
@@ -165,7 +166,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(exitCode, stderr).toBe(0)
       expect(git(directory, "status", "--porcelain"), "the project's own folder is untouched").toBe("")
       expect(git(directory, "show", `baton/${second}:seen-${second}`)).toBe(
-        `${[`${first}.txt`, `${second}.txt`].toSorted().join("\n")}`,
+        `${[`${first}-late.txt`, `${first}.txt`, `${second}.txt`].toSorted().join("\n")}`,
       )
       const branches = (await work.baton(["work", "branches"])).stdout
       expect(branches).toContain(`baton/${first}  done  1 commit  merges clean  First`)
