@@ -327,10 +327,10 @@ export const REQUIREMENTS = {
   "install.G3":
     "Every package that a script of the repository installs has its hash, and no install script of a package runs.",
   "install.E8":
-    "OpenCode's first start in a project installs what the plugins need by itself, and they serve that very start.",
+    "An installed bundle brings zod along and needs no other package; in a clone OpenCode 1 installs it at its first start, and the plugins serve that very start.",
 
   "package.A1":
-    "The tarball of npm pack installs, updates, checks and removes Baton by one command, from an empty folder and without a dependency; it holds the bundle and nothing of tests, benchmarks and pictures.",
+    "The tarball of npm pack installs, updates, checks and removes Baton by one command, from an empty folder, with zod as its one dependency; it holds the bundle and nothing of tests, benchmarks and pictures.",
   "package.A2": "update keeps what the user changed, shows the difference, and leaves a project of 0.1.0 whole.",
   "package.A3":
     "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",

@@ -8,6 +8,7 @@ import { createHash } from "node:crypto"
 import { constants, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs"
 import { posix } from "node:path"
 import { exists, InstallError, isAllowed, isFile, isFolder, isRegular, lookWith, read } from "./files.mjs"
+import { isOfZod, zodFiles } from "./zod.mjs"
 
 export const MANIFEST = ".opencode/baton/.manifest"
 export const STATE = ".opencode/state"
@@ -141,13 +142,22 @@ const filesBelow = (source, folder) => {
   })
 }
 
-/** @param {string} source */
+/** @typedef {Map<string, Content>} Bundle by the path in a checkout */
+
+/** @param {string} source @returns {Bundle} */
 const bundleOf = (source) => {
   const plugins = filesBelow(source, ".opencode/plugins").filter((path) => /^[^/]+\/[^/]+\/[^/]+\.ts$/.test(path))
   const shared = [...filesBelow(source, ".opencode/baton"), ...filesBelow(source, PROMPTS)]
   if (shared.length === 0) throw new InstallError(`no files in ${source}/.opencode/baton: the checkout is incomplete`)
   const policy = isFile(`${source}/${PASS_POLICY}`) ? [PASS_POLICY] : []
-  return [...policy, ...plugins.sort(), ...shared.sort()]
+  /** @type {Bundle} */
+  const bundle = new Map()
+  for (const path of [...policy, ...plugins.sort(), ...shared.sort()]) {
+    const from = `${source}/${path}`
+    bundle.set(path, { bytes: read(from), mode: statSync(from).mode })
+  }
+  for (const [path, bytes] of zodFiles(source)) bundle.set(path, { bytes, mode: 0o644 })
+  return bundle
 }
 
 // ---- Targets ----------------------------------------------------------------------------------------------------------
@@ -163,7 +173,7 @@ const isPromptOfBaton = (path) => isFile(path) && CONTRACT_COMMENT.test(new Text
 /**
  * The folder for the prompts: the present one, or the project's `prompts` if that is missing, empty, or holds a prompt of Baton.
  * Otherwise `prompts` is the project's own, and nothing is written into it.
- * @param {Locate} at @param {readonly string[]} knownPaths @param {readonly string[]} files of the checkout
+ * @param {Locate} at @param {readonly string[]} knownPaths @param {Bundle} files
  */
 const choosePromptsFolder = (at, knownPaths, files) => {
   const earlier = [PROMPTS, PROMPTS_BESIDE_OWN].find((folder) =>
@@ -173,7 +183,7 @@ const choosePromptsFolder = (at, knownPaths, files) => {
   const folder = at(PROMPTS)
   if (!exists(folder)) return PROMPTS
   if (!isFolder(folder)) return PROMPTS_BESIDE_OWN
-  const holdsOurs = files.some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(at(file)))
+  const holdsOurs = [...files.keys()].some((file) => file.startsWith(`${PROMPTS}/`) && isPromptOfBaton(at(file)))
   return holdsOurs || readdirSync(folder).length === 0 ? PROMPTS : PROMPTS_BESIDE_OWN
 }
 
@@ -291,7 +301,7 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
   const knownLinesOf = (/** @type {string} */ path) => knownLines.filter((line) => pathIn(line) === path)
 
   /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
-  const planBeside = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
+  const planBeside = (/** @type {string} */ path, /** @type {Content} */ content) => {
     const why = isKnown(path) ? "you changed it" : "it was yours before"
     const beside = `${path}.baton-new`
     const isBeside = path.endsWith(".baton-new")
@@ -300,11 +310,11 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
     steps.push({ action: "keep", path, reason })
     if (isBeside) return
     if (isKnown(path)) record.push(lineOf(content.bytes, path))
-    planFile(beside, file, content)
+    planFile(beside, content)
   }
 
-  const planFile = (/** @type {string} */ path, /** @type {string} */ file, /** @type {Content} */ content) => {
-    const [from, to] = [`${source}/${file}`, at(path)]
+  const planFile = (/** @type {string} */ path, /** @type {Content} */ content) => {
+    const to = at(path)
     if (path === PASS_POLICY && !exists(to) && (!isOpen(path) || choices?.passOver === false))
       return void record.push(...(isKnown(path) ? knownLinesOf(path) : [lineOf(content.bytes, path)]))
     if (path === PASS_POLICY && exists(to) && !isUntouched(path)) {
@@ -317,11 +327,11 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
       steps.push({ action: "add", path, content })
     } else if (isRegular(to) && content.bytes.equals(read(to))) {
       if (!isKnown(path) && !takeOver) return
-      const isMissingMode = isAllowed(from, constants.X_OK) && !isAllowed(to, constants.X_OK)
+      const isMissingMode = (content.mode & 0o111) !== 0 && !isAllowed(to, constants.X_OK)
       if (isMissingMode) steps.push({ action: "update", path, content })
     } else if (isUntouched(path) || (takeOver && path.startsWith(`${BUNDLE}/`))) {
       steps.push({ action: "update", path, content })
-    } else return planBeside(path, file, content)
+    } else return planBeside(path, content)
     record.push(lineOf(content.bytes, path))
   }
 
@@ -331,15 +341,15 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
     else if (exists(at(path))) steps.push({ action: "keep", path, reason: "you changed it; it is yours now" })
   }
 
-  const files = mode === "install" ? bundleOf(source) : []
+  const files = mode === "install" ? bundleOf(source) : new Map()
   const prompts = isGlobal ? PROMPTS_BESIDE_OWN : choosePromptsFolder(at, knownPaths, files)
-  const places = new Map(files.map((file) => [file, placeOf(file, prompts)]))
-  for (const folder of foldersAbove([...places.values(), ...knownPaths, STATE])) checkFolder(at(folder))
+  const places = new Map([...files].map(([file, content]) => [placeOf(file, prompts), content]))
+  for (const folder of foldersAbove([...places.keys(), ...knownPaths, STATE])) checkFolder(at(folder))
   if (mode === "install" && !takeOver && known.length === 0 && !isGlobal) refuseForeign(project, at)
-  for (const [file, path] of places) {
-    const bytes = read(`${source}/${file}`)
-    planFile(path, file, { bytes, mode: statSync(`${source}/${file}`).mode })
-  }
+  for (const [path, content] of places) planFile(path, content)
+  // A checkout whose packages are not installed has no zod: the one that is there stays.
+  if (mode === "install" && ![...places.keys()].some(isOfZod))
+    record.push(...knownLines.filter((line) => isOfZod(pathIn(line))))
   const isWanted = isKnown(SETTINGS) ? choices?.autoTask !== false : known.length === 0 && choices?.autoTask
   if (mode === "install" && isWanted && isOpen(SETTINGS) && !exists(at(SETTINGS))) {
     const content = { bytes: Buffer.from(SETTINGS_TEXT), mode: 0o644 }

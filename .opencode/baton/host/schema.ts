@@ -1,6 +1,4 @@
-import { homedir } from "node:os"
-import { join } from "node:path"
-import { pathToFileURL } from "node:url"
+import { existsSync } from "node:fs"
 import type { ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import type { tool } from "@opencode-ai/plugin/tool"
 import type { output, ZodType } from "zod"
@@ -26,18 +24,23 @@ export const sessionOf = (properties: unknown): string | undefined =>
 export const answeredPermission = (properties: unknown): string | undefined =>
   text(field(properties, "requestID")) ?? text(field(properties, "permissionID"))
 
-/** zod, as the plugin package carries it. */
+/** zod, as OpenCode's plugin package has it. */
 export type Zod = typeof tool.schema
 
 /** The values that a schema lets through. */
 export type Parsed<Schema extends (z: Zod) => ZodType> = output<ReturnType<Schema>>
 
-type ToolModule = typeof import("@opencode-ai/plugin/tool")
+/** Beside an installed bundle; the installer puts it there. */
+const CARRIED = new URL("../zod/classic/external.js", import.meta.url)
 
-/** OpenCode installs its plugin package into its global folder as well: from a cache, the npm package finds it there alone. */
-const loadFromGlobalFolder = (): Promise<ToolModule> => {
-  const folder = join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), "opencode")
-  return import(pathToFileURL(join(folder, "node_modules/@opencode-ai/plugin/dist/tool.js")).href)
+/** In a clone OpenCode 1 has installed it with its plugin package; the npm package has it as its own dependency. */
+const findZod = async (): Promise<Zod> => {
+  if (existsSync(CARRIED)) return import(CARRIED.href)
+  try {
+    return (await import("@opencode-ai/plugin/tool")).tool.schema
+  } catch {
+    return import("zod")
+  }
 }
 
 let loading: Promise<Zod> | undefined
@@ -45,19 +48,13 @@ let loading: Promise<Zod> | undefined
 /**
  * Loads zod at its first use: importing it takes about 25 ms, too long for init (see docs/benchmarks.md).
  *
- * @throws when `.opencode/node_modules` is missing (OpenCode installs it at its first start)
+ * @throws Error in a clone that OpenCode 1 was not started in yet
  */
 export const loadZod = (): Promise<Zod> => {
-  const load = (): Promise<ToolModule> => import("@opencode-ai/plugin/tool").catch(loadFromGlobalFolder)
-  loading ??= load().then(
-    (module) => module.tool.schema,
-    (error: unknown) => {
-      loading = undefined
-      throw new Error("zod could not be loaded from .opencode/node_modules; start OpenCode once with the network on", {
-        cause: error,
-      })
-    },
-  )
+  loading ??= findZod().catch((cause: unknown) => {
+    loading = undefined
+    throw new Error("zod is not installed: start OpenCode 1 here once with the network on, or install Baton", { cause })
+  })
   return loading
 }
 

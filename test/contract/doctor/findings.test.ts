@@ -112,7 +112,7 @@ harm("a copy in a folder above, in the same repository", "warning", "copies", /s
   outside(join(patient.root, ".opencode/plugins/thing.ts"), COPY)
 })
 
-harm("missing packages", "warning", "dependencies", /not installed/, deleting(".opencode/node_modules"))
+harm("missing packages", "warning", "dependencies", /zod is missing/, deleting(".opencode/node_modules"))
 
 const empty = writing("prompts/handoff.md", " \n")
 harm("an empty handoff prompt", "warning", "prompts", /handoff\.md cannot be used: it is empty/, empty)

@@ -71,7 +71,7 @@ describe.each(IS_NIGHT ? BOTH_ENDS : [])("OpenCode $version", (binary) => {
     await runWell(task, `${task.message}\nCOMPACT-NOW`)
     const resumed = { args: ["--session", newestSessionID(task)] }
     await runWell(task, "Go on.", resumed)
-    expect(task.project.batonLog().join("\n")).toMatch(/zod could not be loaded/)
+    expect(task.project.batonLog().join("\n")).toMatch(/zod is not installed/)
     expect(await recordsOf(task)).toEqual([])
     withoutPackages.lift(task)
     await runWell(task, "Go on.", resumed)

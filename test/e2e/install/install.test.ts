@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net"
 import { dirname, join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { withoutPackages } from "../../support/faults/fault-machine-table.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
 import {
   BOTH_ENDS,
@@ -139,6 +140,24 @@ test(
     expect(await recordsOf(task)).toEqual(["Compaction 1: A summary."])
   },
 )
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(
+    promised("install.E8", "an installed bundle brings zod along: a record is made without any other package"),
+    async () => {
+      const task: TaskProject = await openTaskProject(
+        binary,
+        afterDelivery(() => task, compactsAfterSteps(1)),
+        { bundle: "none" },
+      )
+      expect(install(task)).toMatchObject({ exitCode: 0 })
+      withoutPackages.arrange(task)
+      await runWell(task, task.message)
+      expect(turnsOf(task)[0]).toContain(TASK.specification)
+      expect(await recordsOf(task)).toEqual(["Compaction 1: A summary."])
+    },
+  )
+})
 
 /** Start folder of OpenCode, and the folder with the bundle. */
 type Place = { directory: string; root: string }

@@ -82,7 +82,7 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
   {
     name: "the plugin package is missing",
     ...withoutPackages,
-    expectedLog: lineWith("@opencode-ai/plugin|zod could not be loaded"),
+    expectedLog: lineWith("@opencode-ai/plugin|zod is not installed"),
     record: "outbox",
     refuses: "ledger",
   },

@@ -1,5 +1,14 @@
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll } from "vitest"
@@ -19,7 +28,17 @@ const runTool = (program: string, args: readonly string[]): string => {
   return stdout
 }
 
+const ZOD = join(REPOSITORY, "node_modules", "zod")
+
 let packed: string | undefined
+let packedZod: string | undefined
+
+/** Packs the package's dependency, for a machine without a registry. @returns the tarball, in the folder of packPackage's */
+export const packZod = (): string => {
+  const folder = dirname(packPackage())
+  packedZod ??= join(folder, runTool("npm", ["pack", "--silent", "--pack-destination", folder, ZOD]).trim())
+  return packedZod
+}
 
 /** Packs the package once for all tests of a file. @returns the tarball of `npm pack`, which is removed at the end */
 export const packPackage = (): string => {
@@ -35,16 +54,19 @@ export const removePackage = (): void => {
   afterAll(() => {
     if (packed !== undefined) rmSync(dirname(packed), { recursive: true })
     packed = undefined
+    packedZod = undefined
   })
 }
 
-/** Puts the package's files into a folder, as npm would. */
+/** Puts the package's files into a folder, and its dependency beside it, as npm would. */
 export const unpackPackage = (folder: string): void => {
   mkdirSync(dirname(folder), { recursive: true })
   const around = mkdtempSync(`${folder}-`)
   runTool("tar", ["-xzf", packPackage(), "-C", around])
   renameSync(join(around, "package"), folder)
   rmSync(around, { recursive: true })
+  const beside = join(dirname(folder), "zod")
+  if (!existsSync(beside)) symlinkSync(ZOD, beside)
 }
 
 /** Version of 1.2.15's package cache, which deletes the packages of another version. */

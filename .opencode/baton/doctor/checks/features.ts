@@ -2,12 +2,11 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
 import { createConsent } from "../../host/consent.ts"
-import { describeError, type Log, SILENT } from "../../host/log.ts"
+import { type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { ownOrShared } from "../../host/project.ts"
 import { DEFAULT_SETTINGS, readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
-import { readOwnTextSync } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
@@ -130,25 +129,10 @@ export const learningCheck: Check = {
   },
 }
 
-/** Tells whether the policy sets nothing, as the bundle's own. */
-const isAsInstalled = (path: string): boolean => {
-  try {
-    const policy: unknown = JSON.parse(readOwnTextSync(path, { isForeign: true }))
-    return typeof policy === "object" && policy !== null && Object.keys(policy).every((key) => key === "$schema")
-  } catch {
-    return false
-  }
-}
-
 const checkPolicy = async ({ root, serving }: Served): Promise<Observation> => {
-  // It throws without zod: before OpenCode has installed the packages for plugins, and in a checkout.
   const path = policyPath(root, serving.folder)
   const shown = path === join(root, POLICY_FILE) ? POLICY_FILE : path
-  const read = await readPolicy(root, path).catch(describeError)
-  if (typeof read === "string")
-    return isAsInstalled(path)
-      ? ok(`${shown} is as it was installed`)
-      : warning(`${shown} cannot be checked: ${read}`, "Then run .opencode/baton/bin/baton doctor there.")
+  const read = await readPolicy(root, path)
   if (read.kind === "policy")
     return ok(
       read.isMissing

@@ -121,7 +121,6 @@ export const settingsCheck: Check = {
   run: async ({ root, serving }) => {
     const read = await readSettings(root, serving.folder)
     if (read.kind === "unusable") {
-      if (read.isUnchecked) return [ok(`${SETTINGS_FILE} is not checked before OpenCode's first start here`)]
       const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
       return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
     }

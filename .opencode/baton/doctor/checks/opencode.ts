@@ -6,7 +6,7 @@ import { bundleRoot } from "../../host/project.ts"
 import { cutText } from "../../host/text.ts"
 import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.ts"
 import { broken, type Check, type Context, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
-import { findBatonPlugins, findEntry, globalFolder, otherFolders, type Serving } from "../serving.ts"
+import { findBatonPlugins, findEntry, otherFolders, type Serving } from "../serving.ts"
 
 /** The oldest version that every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
 const OLDEST = [1, 2, 15] as const
@@ -111,7 +111,6 @@ export const switchesCheck: Check = {
   },
 }
 
-/** zod is part of it; see loadZod in host/schema.ts. */
 const PACKAGE = join("@opencode-ai", "plugin", "package.json")
 
 /** Finds the package as a module in `.opencode` would: in the nearest node_modules upwards that has it. */
@@ -125,18 +124,18 @@ const findPackage = (start: string): string | undefined => {
   }
 }
 
+/** zod checks what is stored. An installed bundle carries it; see loadZod in host/schema.ts. */
 export const dependenciesCheck: Check = {
   id: "dependencies",
   needsBundle: true,
-  run: async (context) => {
-    const { kind, folder } = context.serving
-    // From OpenCode's cache the package finds it in the global folder; see loadZod.
-    const place = kind === "package" ? globalFolder(context) : folder
-    const found = findPackage(place)
-    if (found !== undefined) return [ok(`@opencode-ai/plugin is there (${found})`)]
-    const fix = "OpenCode installs it at its first start in the project: start it once with the network on."
-    const shown = kind === "project" ? ".opencode" : place
-    return [warning(`@opencode-ai/plugin is not installed in ${shown}/node_modules yet`, fix)]
+  run: async ({ serving: { kind, folder } }) => {
+    if (kind === "package") return [ok("zod comes with the package")]
+    if (existsSync(join(folder, "baton", "zod", "core"))) return [ok("zod comes with the bundle")]
+    const found = findPackage(folder)
+    if (found !== undefined) return [ok(`@opencode-ai/plugin is there, and zod with it (${found})`)]
+    const fix =
+      "Start OpenCode 1 here once with the network on, which installs it; or install Baton again, which brings it along."
+    return [warning("zod is missing, without which nothing that is stored can be read", fix)]
   },
 }
 
