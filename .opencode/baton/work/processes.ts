@@ -37,7 +37,7 @@ export const findMarked = (mark: string, value: string): number[] =>
     pid !== process.pid && variables.includes(`${mark}=${value}`) ? [pid] : [],
   )
 
-/** Whether an agent or a check of this task runs on this machine. */
+/** True while an agent or a check of this task runs on this machine. */
 export const isTaskAtWork = (task: string): boolean =>
   environments().some(([, variables]) =>
     variables.some((each) => each.startsWith(`${RUN_MARK}=${task}.`) || each.startsWith(`${RUN_MARK}=check.${task}.`)),

@@ -62,7 +62,7 @@ export type RunDeps = {
   readonly prompt: () => string
   /** The checks that stood in each task when the person began the work: no other is run, and none that an agent took out is forgotten. */
   readonly checks: ReadonlyMap<string, readonly string[]>
-  /** Whether this program has a run of the task that is not over: what its agent left is not committed yet, or not checked. */
+  /** True while this program has a run of the task that is not over: what its agent left is not committed yet, or not checked. */
   readonly isRunning: (task: string) => boolean
   readonly say: (event: RunEvent) => void
   readonly nowMs: () => number
