@@ -28,8 +28,9 @@ export const eventLine = (event: WorkEvent): string => {
       return `${event.task} ${cut(event.title, 60)}: run ${event.run} ${event.isResumed ? "goes on in its session" : "begins"}`
     case "ended": {
       const why = event.detail === "" ? event.kind : `${event.kind}: ${event.detail}`
+      const status = event.status.replace("_", " ")
       const spent = `${duration(event.ms)}, ${tokensText(event.tokens)} tokens`
-      return `${event.task} ${cut(event.title, 60)}: ${cut(why, 120)}; ${event.status.replace("_", " ")} (${spent})`
+      return `${event.task} ${cut(event.title, 60)}: ${cut(why, 120)}${status === why ? "" : `; ${status}`} (${spent})`
     }
     case "check":
       return `${event.task} check ${event.outcome}: ${event.command}`
@@ -75,12 +76,16 @@ export const renderTable = (
   return [
     cut(`baton work · ${project} · ${state}${reason === "" ? "" : `: ${reason}`}`, width),
     cut(`${"█".repeat(bar)}${"░".repeat(20 - bar)} ${parts.join(" · ")}`, width),
-    "",
-    row(
-      COLUMNS.map(([name]) => name),
-      "LAST",
-      width,
-    ),
+    ...(views.length === 0
+      ? []
+      : [
+          "",
+          row(
+            COLUMNS.map(([name]) => name),
+            "LAST",
+            width,
+          ),
+        ]),
     ...views.map((view) =>
       row(
         [

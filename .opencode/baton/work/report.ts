@@ -144,7 +144,7 @@ const section = (head: string, lines: readonly string[]): string[] =>
 const mergeLine = ({ task, title, ahead, mergesClean, uncommitted }: Branch): string => {
   const how = mergesClean === undefined ? "" : mergesClean ? ", merges clean" : ", conflicts"
   const rest = uncommitted > 0 ? `, ${uncommitted} not committed` : ""
-  return `baton/${task}  ${ahead} commits${how}${rest}  ${title}`
+  return `baton/${task}  ${ahead} ${ahead === 1 ? "commit" : "commits"}${how}${rest}  ${title}`
 }
 
 /** The report for a person: what needs them first. */
