@@ -1,5 +1,5 @@
 import type { infer as Infer } from "zod"
-import type { Zod } from "../host/schema.ts"
+import type { Immutable, Zod } from "../host/schema.ts"
 import { policyPartSchema } from "./policy/policy.ts"
 
 /** Kinds of artifacts of a pass. File changes and tool results are recorded by program; an agent cannot claim them. */
@@ -210,7 +210,6 @@ export const argumentSchemas = (z: Zod) => {
   }
 }
 
-export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
 type Schemas = ReturnType<typeof contractSchemas>
 export type ArgumentSchemas = ReturnType<typeof argumentSchemas>
 

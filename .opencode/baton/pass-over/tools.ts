@@ -5,8 +5,13 @@ import { disableTools } from "../host/messages.ts"
 import { type JSONSchema, ARGUMENT_TYPES as types, validated } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { findSkillAgents, RETURN_TOOL, registerAgents } from "./agents.ts"
-import type { ArgumentSchemas } from "./contract.ts"
-import type { PassOverFeature } from "./feature.ts"
+import type {
+  ApplyArguments,
+  ArgumentSchemas,
+  PassOverArguments,
+  RejectArguments,
+  StatusArguments,
+} from "./contract.ts"
 
 const PASS_TOOL = "pass_over"
 export const APPLY_TOOL = "pass_over_apply"
@@ -91,13 +96,24 @@ const REJECT_DESCRIPTION = "Rejects the pending files of a pass. The worktree st
 
 const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or of one of them in full."
 
-type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
+type Answer<Arguments> = (args: Arguments, context: ToolContext) => Promise<string>
+
+/** The feature, as the tools need it. */
+type PassTools = {
+  readonly pass: (args: PassOverArguments, context: ToolContext) => Promise<{ readonly text: string }>
+  readonly return: Answer<unknown>
+  readonly apply: Answer<ApplyArguments>
+  readonly reject: Answer<RejectArguments>
+  readonly status: Answer<StatusArguments>
+}
+
+type ToolDeps = { readonly load: () => Promise<PassTools> }
 
 export const createTools = ({ load }: ToolDeps): Record<string, ToolDefinition> => {
   const checked =
     <Arguments>(
       schemaOf: (schemas: ArgumentSchemas) => ZodType<Arguments>,
-      toolOf: (feature: PassOverFeature) => (args: Arguments, context: ToolContext) => Promise<string>,
+      toolOf: (feature: PassTools) => (args: Arguments, context: ToolContext) => Promise<string>,
     ): ToolDefinition["execute"] =>
     async (args, context) => {
       const { argumentSchemas } = await import("./contract.ts")

@@ -8,7 +8,7 @@ import type {
   WorkOutput,
 } from "../../../.opencode/baton/pass-over/contract.ts"
 import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
-import type { Prepared } from "../../../.opencode/baton/pass-over/prepare.ts"
+import type { Prepared } from "../../../.opencode/baton/pass-over/child/prepared.ts"
 import { type PassRecord, type PassState, SENT } from "../../../.opencode/baton/pass-over/store/record.ts"
 
 /** Valid values of the contract, for tests of one part of them. */

@@ -1,13 +1,14 @@
 import { createLruMap, type Deferred } from "../../host/async.ts"
 import type { ReturnArguments } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
-import type { Prepared } from "../prepare.ts"
-import type { CancelReason } from "../result/work-output.ts"
 import type { Boundary } from "../sandbox/boundary.ts"
 import type { SandboxPaths } from "../sandbox/paths.ts"
 import type { Sandbox } from "../sandbox/sandbox.ts"
 import type { PassRecord } from "../store/record.ts"
 import type { Limits } from "./permissions.ts"
+import type { Prepared } from "./prepared.ts"
+
+export type CancelReason = "max_time" | "cancelled"
 
 /** A pass that this process runs. Its limits and sandbox hold for the child's session and for every session below it. */
 export type ActivePass = {

@@ -1,12 +1,11 @@
 import { lstat } from "node:fs/promises"
 import type { core, infer as Infer } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
-import { loadZod, type Zod } from "../../host/schema.ts"
+import { type Immutable, loadZod, type Zod } from "../../host/schema.ts"
 import { cutText } from "../../host/text.ts"
 import { readProjectConfig } from "../../host/untrusted.ts"
-import type { Immutable } from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
-import { POLICY_FILE, policyPath } from "../hooks.ts"
+import { POLICY_FILE, policyPath } from "./file.ts"
 
 type Parsed = Infer<ReturnType<typeof policyPartSchema>>
 export type PolicyKey = keyof Parsed

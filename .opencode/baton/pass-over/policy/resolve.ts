@@ -1,5 +1,5 @@
 import { type PassOverError, passOverError } from "../errors.ts"
-import { POLICY_FILE } from "../hooks.ts"
+import { POLICY_FILE } from "./file.ts"
 import { BUILT_IN_POLICY, type Policy, type PolicyFile, type PolicyKey, type PolicyPart } from "./policy.ts"
 
 /** Sources of a value, the first with a value wins; `originator` removes rights that the originator itself lacks. */

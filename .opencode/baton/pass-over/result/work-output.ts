@@ -189,7 +189,6 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
 export const CHILD_MESSAGES = 200
 
 /** The reason why this program stopped the child. */
-export type CancelReason = "max_time" | "cancelled"
 
 /** `returned`: with paths of the worktree. */
 export type Collected = Pick<

@@ -1,11 +1,11 @@
 /** Snapshots of folders as git trees: which files there are, their contents, and the changes between two of them. */
 import { accessSync, chmodSync, constants, lstatSync, mkdirSync, type Stats, statfsSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { dirname, isAbsolute, join } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { errorCode, isNotFound } from "../../host/log.ts"
+import type { Immutable, Parsed, Zod } from "../../host/schema.ts"
 import { flushFolder } from "../../host/state.ts"
 import { type Git, parseList, renderList } from "./repository.ts"
-import type { Change, FileState } from "./stored.ts"
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
@@ -83,6 +83,37 @@ export const isInRepository = (path: string): boolean =>
 /** Tells which paths no pass carries: repositories, and the bundle's own state, also as a file system without case finds it. */
 export const isExcluded = (path: string): boolean =>
   isInRepository(path) || `/${path.toLowerCase()}`.includes("/.opencode/state/")
+
+const isOrdinary = (path: string): boolean =>
+  path !== "" && !isAbsolute(path) && path.split("/").every((part) => !["", ".", ".."].includes(part))
+/** A stored path is acted on: it must lead neither out of the project nor into its repository. */
+export const pathSchema = (z: Zod) => z.string().refine((path) => isOrdinary(path) && !isExcluded(path))
+
+/** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
+export const stateFields = (z: Zod) => ({
+  mode: z.enum(MODES),
+  oid: z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/),
+  size: z.number(),
+})
+
+/** A file before and after, relative to the top folder; null for a missing side. */
+export const changeSchema = (z: Zod) => {
+  const file = z.object(stateFields(z)).nullable()
+  return z.object({
+    path: pathSchema(z),
+    /** Of a renamed file. */
+    previous_path: pathSchema(z).nullable(),
+    base: file,
+    next: file,
+    is_binary: z.boolean(),
+    /** Of a symbolic link. */
+    link_target: z.string().nullable(),
+    by: z.enum(["tool", "shell"]),
+  })
+}
+
+export type Change = Immutable<Parsed<typeof changeSchema>>
+export type FileState = NonNullable<Change["base"]>
 
 const OWN_REPOSITORY = "it is a git repository of its own"
 

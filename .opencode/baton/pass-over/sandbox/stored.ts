@@ -2,13 +2,13 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { mkdir, realpath, rm, stat } from "node:fs/promises"
-import { isAbsolute, join, relative, resolve } from "node:path"
+import { join, relative, resolve } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
-import { loadZod, type Parsed, type Zod } from "../../host/schema.ts"
+import { type Immutable, loadZod, type Parsed, type Zod } from "../../host/schema.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
 import { listFolder, readOwnText } from "../../host/untrusted.ts"
-import type { FileModification, Immutable } from "../contract.ts"
+import type { FileModification } from "../contract.ts"
 import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
 import { isInside } from "./paths.ts"
@@ -22,13 +22,15 @@ import {
   renderList,
 } from "./repository.ts"
 import {
+  type Change,
+  changeSchema,
   EXACT_RENAMES,
-  isExcluded,
   isInRepository,
   isLarge,
   LARGE_AS_BINARY,
-  MODES,
+  pathSchema,
   type Skipped,
+  stateFields,
   statIfThere,
   writeTree,
 } from "./snapshot.ts"
@@ -61,17 +63,6 @@ export const passFolder = (state: Pick<StateFolder, "path">, passID: string) => 
 
 export type PassFolder = ReturnType<typeof passFolder>
 
-const isOrdinary = (path: string): boolean =>
-  path !== "" && !isAbsolute(path) && path.split("/").every((part) => !["", ".", ".."].includes(part))
-/** A stored path is acted on: it must lead neither out of the project nor into its repository. */
-const pathSchema = (z: Zod) => z.string().refine((path) => isOrdinary(path) && !isExcluded(path))
-/** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
-const stateFields = (z: Zod) => ({
-  mode: z.enum(MODES),
-  oid: z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/),
-  size: z.number(),
-})
-
 /**
  * `target`: the folder that the sandbox was made of, and that `apply` writes to; relative to the one that holds `.opencode`, so
  * that a project that was moved or copied has its passes with it.
@@ -79,23 +70,10 @@ const stateFields = (z: Zod) => ({
 const recordSchema = (z: Zod) =>
   z.object({ version: z.literal(1), target: z.string().refine((path) => !isInRepository(path)) })
 
-/** Files before and after, relative to the top folder; null for a missing side. */
 const changesSchema = (z: Zod) => {
-  const file = z.object(stateFields(z)).nullable()
-  const change = z.object({
-    path: pathSchema(z),
-    /** Of a renamed file. */
-    previous_path: pathSchema(z).nullable(),
-    base: file,
-    next: file,
-    is_binary: z.boolean(),
-    /** Of a symbolic link. */
-    link_target: z.string().nullable(),
-    by: z.enum(["tool", "shell"]),
-  })
   const skipped = z.array(z.object({ path: z.string(), reason: z.string() }))
   /** `left_out`: the child's files that could not be stored. */
-  return z.object({ version: z.literal(1), files: z.array(change), left_out: skipped })
+  return z.object({ version: z.literal(1), files: z.array(changeSchema(z)), left_out: skipped })
 }
 
 const journalSchema = (z: Zod) => {
@@ -115,8 +93,6 @@ const journalSchema = (z: Zod) => {
 }
 
 export type StoredChanges = Immutable<Parsed<typeof changesSchema>>
-export type Change = StoredChanges["files"][number]
-export type FileState = NonNullable<Change["base"]>
 export type Journal = Immutable<Parsed<typeof journalSchema>>
 export type JournalEntry = Journal["entries"][number]
 

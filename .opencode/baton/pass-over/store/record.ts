@@ -1,6 +1,6 @@
 import type { infer as Infer, ZodType } from "zod"
-import type { Zod } from "../../host/schema.ts"
-import { type ArtifactOf, artifactsOf, contractSchemas, type Immutable } from "../contract.ts"
+import type { Immutable, Zod } from "../../host/schema.ts"
+import { type ArtifactOf, artifactsOf, contractSchemas, type WorkOutput } from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
 import { policyPartSchema } from "../policy/policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
@@ -202,3 +202,7 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
       return refuse(state, event, "There is no result yet")
   }
 }
+
+/** Tells whether an output may be reused: it is complete and changes no files. */
+export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
+  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
