@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { detect } from "../../.opencode/baton/learning/detect.ts"
-import type { LearningType } from "../../.opencode/baton/learning/known.ts"
+import type { LearningType } from "../../.opencode/baton/learning/signals.ts"
 import { REPOSITORY } from "./opencode/opencode-binary.ts"
 
 /** `first` and `second` were used to improve the detector; `third` was written after it was frozen. */

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { chooseLearnings } from "../../.opencode/baton/learning/fitting.ts"
-import { type KnownLearning, type LearningType, lookUpBy } from "../../.opencode/baton/learning/known.ts"
-import { isGeneral } from "../../.opencode/baton/learning/signals.ts"
+import { type KnownLearning, lookUpBy } from "../../.opencode/baton/learning/known.ts"
+import { isGeneral, type LearningType } from "../../.opencode/baton/learning/signals.ts"
 import { REPOSITORY } from "./opencode/opencode-binary.ts"
 
 /** Rules and words were tuned on `developed` alone; each project is in one of the two. */

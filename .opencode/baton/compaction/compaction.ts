@@ -11,10 +11,10 @@ import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder } from "./recorder.ts"
+import type { SessionMemo } from "./session-memo.ts"
 import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
 import { judgeSummary, summaryPart } from "./summary.ts"
 import { handoffBody, renderCompactionPrompt, taskInLedger, withoutWords } from "./texts.ts"
-import type { SeenSession } from "./turns.ts"
 
 /** The material of a prompt, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
 type Prepared = {
@@ -105,7 +105,7 @@ type CompactionDeps = ContextDeps & {
   tasks: TaskRegistry
   sessionStates: SessionStates
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
-  seen: LruMap<SeenSession>
+  seen: LruMap<SessionMemo>
   /** Tells whether another session was seen at work now. */
   isAtWork: (sessionID: string) => Promise<boolean>
   now: () => Date
@@ -155,7 +155,7 @@ export type Compaction = ReturnType<typeof createCompaction>
 /** Prepares the summariser's prompt and records the summary. */
 export const createCompaction = (deps: CompactionDeps) => {
   const { tasks, sessionStates, outbox, seen, sessions, isAtWork, notices, log, now } = deps
-  const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
+  const see = (sessionID: string, what: SessionMemo): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const isTurnSeen = (sessionID: string): boolean => seen.get(sessionID)?.isTurnSeen === true
   /** A turn that ran in this process showed every summary: only a session resumed right into its compaction is searched. */
   const needsSearch = (sessionID: string, { count, lastHandoff }: SessionState): boolean =>

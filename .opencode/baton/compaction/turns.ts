@@ -18,10 +18,10 @@ import { namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { TaskClaims } from "./claims.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
-import type { CompactionContext } from "./context.ts"
 import type { Openings } from "./openings.ts"
 import type { Progress } from "./progress.ts"
 import type { RunFactsOf } from "./run-facts.ts"
+import type { SessionMemo } from "./session-memo.ts"
 import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
@@ -87,20 +87,6 @@ const createActivityTracker = ({
 /** Tells whether the agent of a user's message may use the shell. */
 type MayUseShell = (message: UserMessage) => Promise<boolean>
 
-/** Knowledge of one session that this process alone has. */
-export type SeenSession = {
-  /** Loaded by the compacting hook, for the record that follows within seconds. */
-  context?: CompactionContext | undefined
-  /** A turn of the session ran in this process, so that its conversation is known. */
-  isTurnSeen?: boolean
-  /** The compacting hook ran: from 1.14 on, the next request may be the summariser's own, whose messages hold no summary. */
-  isSummaryExpected?: boolean
-  /** The newest turn showed no compaction: there was none, or the user reverted it. */
-  isUncompacted?: boolean
-  /** Resolves when reading the task for the newest user message has begun. */
-  openingBegun?: Promise<unknown>
-}
-
 type TurnsDeps = {
   tasks: TaskRegistry
   sessionStates: SessionStates
@@ -109,7 +95,7 @@ type TurnsDeps = {
   /** Runs a session's work in order; a deleted session's state is removed after the last. */
   queue: KeyedQueue
   /** Loads the code for compactions, at the first one. */
-  loadCompaction: (seen: LruMap<SeenSession>) => Promise<Compaction>
+  loadCompaction: (seen: LruMap<SessionMemo>) => Promise<Compaction>
   /** Loads the code for claims, at the first tool of a session with a task. */
   loadClaims: () => Promise<TaskClaims>
   facts: RunFactsOf
@@ -132,8 +118,8 @@ const READ_TOOL = "read_session"
 export const createTurns = (deps: TurnsDeps) => {
   const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
   const { facts, isUnattended } = deps
-  const seen = createLruMap<SeenSession>()
-  const see = (sessionID: string, what: SeenSession): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
+  const seen = createLruMap<SessionMemo>()
+  const see = (sessionID: string, what: SessionMemo): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, sessionStates, progress, root, now })
   const compaction = lazy(() => loadCompaction(seen))
   const claims = lazy(loadClaims)

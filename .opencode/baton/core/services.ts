@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { lazy } from "../host/async.ts"
+import { type LruMap, lazy } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { hasPendingRecords } from "../host/project.ts"
@@ -14,7 +14,6 @@ import type { Outbox } from "../ledger/outbox-store.ts"
 import { openPromptFiles, type PromptFiles } from "../task/prompts.ts"
 import { createTaskRegistry, type TaskRegistry } from "../task/registry.ts"
 import { createTaskStore } from "../task/session-task.ts"
-import type { Core } from "./core.ts"
 
 /** The stateful services of a directory, shared by all features. */
 export type Services = {
@@ -36,7 +35,8 @@ type ServicesDeps = {
   readonly input: PluginInput
   readonly projectRoot: string
   readonly state: StateFolder
-  readonly parents: Core["parents"]
+  /** Parents of sessions, as events told them; null for none. */
+  readonly parents: Pick<LruMap<string | null>, "get">
   readonly log: Log
 }
 

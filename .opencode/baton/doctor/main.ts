@@ -9,7 +9,8 @@ import { printJSON, runCommand } from "../host/cli.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder, nearestProject } from "../host/project.ts"
 import { CHECKS } from "./checks.ts"
-import { type Context, createReport, renderText } from "./report.ts"
+import type { Context } from "./context.ts"
+import { createReport, renderText } from "./report.ts"
 
 /**
  * Parses `[DIR] [--json]`; an argument after `--` is a folder even if it starts with a dash.

@@ -1,8 +1,8 @@
 import { withDeadline } from "../host/async.ts"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
-import type { RunProcess } from "../host/process.ts"
 import { findForeign } from "../host/state-mark.ts"
+import type { Context } from "./context.ts"
 import { findServing, type Serving } from "./serving.ts"
 
 type Status = "ok" | "warning" | "broken"
@@ -14,17 +14,6 @@ export type Observation =
 
 /** An observation with the id of its check; the ids are listed in docs/doctor.md. */
 type Finding = { readonly id: string; readonly status: Status; readonly message: string; readonly fix?: string }
-
-/** The input of the checks. They may change nothing but `scratch`. */
-export type Context = {
-  /** Absolute path of the project: the folder that has, or would have, `.opencode`. */
-  readonly root: string
-  readonly home: string
-  readonly environment: Readonly<Record<string, string | undefined>>
-  /** An empty temporary folder for programs that write where they run; removed at the end. */
-  readonly scratch: string
-  readonly run: RunProcess
-}
 
 /** A context with the copy of Baton that serves the project, which is sought once. */
 export type Served = Context & { readonly serving: Serving }

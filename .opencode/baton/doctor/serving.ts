@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { hasBundle } from "../host/project.ts"
 import { listFolder, readOwnText } from "../host/untrusted.ts"
-import type { Context } from "./report.ts"
+import type { Context } from "./context.ts"
 
 /** The copy of Baton that OpenCode loads for a project. */
 export type Serving = {

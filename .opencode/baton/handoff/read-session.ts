@@ -4,8 +4,7 @@ import { bundleRoot } from "../host/project.ts"
 import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { cutText, cutTextStart } from "../host/text.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
-import type { ToolDetail } from "./tools.ts"
-import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript } from "./transcript.ts"
+import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript, type ToolDetail } from "./transcript.ts"
 
 class UnreadableSession extends Error {
   override readonly name = "UnreadableSession"

@@ -5,7 +5,7 @@ import { messagePages, type Sessions, type StoredMessage } from "../host/session
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { userWordsSchema } from "../task/user-words.ts"
 import { findMarker } from "./draft.ts"
-import { HANDOFFS_FOLDER } from "./hooks.ts"
+import { HANDOFFS_FOLDER } from "./folder.ts"
 
 const PREFIX = "handoff-"
 

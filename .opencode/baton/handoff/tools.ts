@@ -2,12 +2,12 @@ import type { Config, ToolDefinition } from "@opencode-ai/plugin"
 import { createLruMap } from "../host/async.ts"
 import type { Log } from "../host/log.ts"
 import { collectUserText, disableTools, noteTextOf, OWN_COMMAND_TEXT } from "../host/messages.ts"
-import { ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
+import { type Parsed, ARGUMENT_TYPES as types, validated, type Zod } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
 import { openPromptFiles, type PromptFiles, tellUnused } from "../task/prompts.ts"
-import type { HandoffFeature } from "./handoff.ts"
-import type { UserTurns } from "./hooks.ts"
+import { TOOL_DETAILS } from "./transcript.ts"
+import type { UserTurns } from "./user-turns.ts"
 
 export const HANDOFF_TOOL = "handoff_session"
 export const READ_TOOL = "read_session"
@@ -56,10 +56,6 @@ export const createToolOffers = () => {
     },
   }
 }
-
-/** Detail of a tool call in a transcript: nothing; its name and title; its input and output too. */
-const TOOL_DETAILS = ["none", "titles", "full"] as const
-export type ToolDetail = (typeof TOOL_DETAILS)[number]
 
 /** The template of /handoff when prompts/handoff-command.md cannot be used. */
 const BUILT_IN_COMMAND = `Hand this work over to a new session, which starts with nothing but what you write now.
@@ -136,11 +132,6 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 - tools: "none", "titles" (default) or "full" (with inputs and outputs)
 - any: true reads a session that this one does not come from and shares no task with`
 
-type HandoffToolDeps = {
-  load: () => Promise<HandoffFeature>
-  turns: Pick<UserTurns, "goalOf" | "oncePerTurn">
-}
-
 const handoffArguments = (z: Zod) =>
   z.object({
     prompt: z.string(),
@@ -159,6 +150,17 @@ const readArguments = (z: Zod) =>
     tools: z.enum(TOOL_DETAILS).optional(),
     any: z.boolean().optional(),
   })
+
+/** The feature, as the tools need it. */
+type HandoffActions = {
+  handOver(request: Parsed<typeof handoffArguments> & { sessionID: string; goal: string }): Promise<string>
+  readSession(sessionID: string, request: Parsed<typeof readArguments>): Promise<{ title: string; output: string }>
+}
+
+type HandoffToolDeps = {
+  load: () => Promise<HandoffActions>
+  turns: Pick<UserTurns, "goalOf" | "oncePerTurn">
+}
 
 export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<string, ToolDefinition> => ({
   [HANDOFF_TOOL]: {

@@ -2,7 +2,10 @@ import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
 import { collectText, collectUserText } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import { cutText } from "../host/text.ts"
-import type { ToolDetail } from "./tools.ts"
+
+/** Detail of a tool call in a transcript: nothing; its name and title; its input and output too. */
+export const TOOL_DETAILS = ["none", "titles", "full"] as const
+export type ToolDetail = (typeof TOOL_DETAILS)[number]
 
 const TOOL_TEXT_CHARACTERS = 2_000
 const ERROR_CHARACTERS = 300

@@ -1,12 +1,22 @@
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from "node:child_process"
 import { accessSync, constants, readFileSync, statSync } from "node:fs"
-import { constants as system } from "node:os"
+import { devNull, constants as system } from "node:os"
 import { delimiter, isAbsolute, join } from "node:path"
 import type { Readable, Writable } from "node:stream"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { withDeadline } from "./async.ts"
 import { describeError, errorCode } from "./log.ts"
-import { childEnvironment } from "./untrusted.ts"
+
+/** The environment of a child: its PATH has no relative folders, from which it would run files of the project. */
+export const childEnvironment = (
+  changes: Readonly<Record<string, string | undefined>> | undefined,
+): Record<string, string> => {
+  const merged = Object.entries({ ...process.env, ...changes })
+  const given = Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
+  const folders = given.PATH?.split(delimiter).filter(isAbsolute)
+  // An empty PATH would mean the working directory.
+  return folders === undefined ? given : { ...given, PATH: folders.join(delimiter) || devNull }
+}
 
 export const isExecutableFile = (path: string): boolean => {
   try {

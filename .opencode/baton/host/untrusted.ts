@@ -13,10 +13,10 @@ import {
   statSync,
 } from "node:fs"
 import { devNull } from "node:os"
-import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { isNotFound } from "./log.ts"
-import type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process.ts"
+import { type Argv, childEnvironment, type ProcessOutcome, type RunOptions, type RunProcess } from "./process.ts"
 import { projectConfigSwitch } from "./project.ts"
 
 /** The names in a folder, sorted; none in one that is not there. @throws the file system's own error for any other */
@@ -142,17 +142,6 @@ const neutralEnvironment = (): Record<string, string | undefined> => ({
   GIT_NO_REPLACE_OBJECTS: "1",
   LC_ALL: "C",
 })
-
-/** The environment of a child: its PATH has no relative folders, from which it would run files of the project. */
-export const childEnvironment = (
-  changes: Readonly<Record<string, string | undefined>> | undefined,
-): Record<string, string> => {
-  const merged = Object.entries({ ...process.env, ...changes })
-  const given = Object.fromEntries(merged.filter((pair): pair is [string, string] => pair[1] !== undefined))
-  const folders = given.PATH?.split(delimiter).filter(isAbsolute)
-  // An empty PATH would mean the working directory.
-  return folders === undefined ? given : { ...given, PATH: folders.join(delimiter) || devNull }
-}
 
 const gitCommand = (args: readonly string[]): Argv => ["git", ...SAFE, ...args]
 

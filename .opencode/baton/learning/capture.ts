@@ -11,8 +11,8 @@ import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
 import { detect } from "./detect.ts"
 import { type KnownLearning, type LearningIndex, lookUpBy, toEntry } from "./known.ts"
-import type { LearningProject } from "./learning.ts"
 import {
+  type LearningProject,
   MAX_LEARNINGS,
   type SessionRecord,
   type SessionRecords,

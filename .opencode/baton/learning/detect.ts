@@ -1,8 +1,7 @@
 import type { Part } from "@opencode-ai/sdk"
 import { collectUserText, splitLines } from "../host/messages.ts"
 import { extractBrief, fenceAfter, parseTask } from "../task/parse.ts"
-import type { LearningType } from "./known.ts"
-import { EXCLUSIONS, SIGNALS } from "./signals.ts"
+import { EXCLUSIONS, type LearningType, SIGNALS } from "./signals.ts"
 import { contentWords } from "./words.ts"
 
 /** The most common small words. Words that two of the languages share are in none of the lists. */

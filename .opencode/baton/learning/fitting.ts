@@ -1,5 +1,6 @@
 import { cutText } from "../host/text.ts"
-import { type KnownLearning, LEARNING_TYPES } from "./known.ts"
+import type { KnownLearning } from "./known.ts"
+import { LEARNING_TYPES } from "./signals.ts"
 import { isCommon, rootsOf, weightOf } from "./words.ts"
 
 /** The number that precision and recall are measured at: docs/learning.md. */

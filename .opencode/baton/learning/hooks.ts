@@ -7,16 +7,7 @@ import { createLruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import { sharesText } from "../host/messages.ts"
 import { stateRoot } from "../host/project.ts"
-
-export const LEARNED_TOOL = "learned"
-export const FORGET_TOOL = "forget"
-export const LEARNING_TOOLS = [LEARNED_TOOL, FORGET_TOOL] as const
-
-/** Phrases with which a user asks for the learnings, or names one. */
-const ASKS =
-  /\blrn-[0-9a-f]{6}\b|\blearnings\b|\b(?:have|did) you (?:learn|learned|learnt)\b|\bforget (?:the|that|this|your) (?:learning|correction|preference|rule)\b/i
-
-export const asksForLearnings = (text: string): boolean => ASKS.test(text)
+import { asksForLearnings } from "./asks.ts"
 
 /** Each sentence that the rules learn from has one of these words; most messages that set work have none. */
 const CUES = [

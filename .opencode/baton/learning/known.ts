@@ -17,18 +17,18 @@ import {
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
 import { type Outbox, subjectOf } from "../ledger/outbox-store.ts"
 import { databasePath, stampOf } from "../ledger/runner.ts"
-import type { LearningProject } from "./learning.ts"
-import type { SessionRecord, Statement } from "./records.ts"
-import { ABOUT_ANSWERS, ABOUT_CHANGES, isGeneral, SCOPED, STANDING } from "./signals.ts"
+import type { LearningProject, SessionRecord, Statement } from "./records.ts"
+import {
+  ABOUT_ANSWERS,
+  ABOUT_CHANGES,
+  isGeneral,
+  isLearningType,
+  LEARNING_TYPES,
+  type LearningType,
+  SCOPED,
+  STANDING,
+} from "./signals.ts"
 import { rootsOf, weightOf } from "./words.ts"
-
-/** Kinds of learning, the most important first. */
-export const LEARNING_TYPES = ["correction", "decision", "preference", "anti_pattern", "pattern", "insight"] as const
-
-export type LearningType = (typeof LEARNING_TYPES)[number]
-
-export const isLearningType = (name: string): name is LearningType =>
-  (LEARNING_TYPES as readonly string[]).includes(name)
 
 const knownLearningSchema = (z: Zod) =>
   z.object({

@@ -17,9 +17,10 @@ import { type LearningDetail, parseDetail, planSteps } from "../ledger/learnings
 import type { LedgerLearning } from "../ledger/ledger.ts"
 import { createOutbox } from "../ledger/outbox.ts"
 import { isTold } from "./fitting.ts"
-import { fromLedger, isLearningType, type KnownLearning, LEARNING_TYPES, type LearningType } from "./known.ts"
-import { findLearningProject, type LearningProject, retireEntry } from "./learning.ts"
-import { createSessionRecords, type SessionRecord } from "./records.ts"
+import { fromLedger, type KnownLearning } from "./known.ts"
+import { findLearningProject, retireEntry } from "./learning.ts"
+import { createSessionRecords, type LearningProject, type SessionRecord } from "./records.ts"
+import { isLearningType, LEARNING_TYPES, type LearningType } from "./signals.ts"
 
 type Request = { readonly root: string; readonly json: boolean } & (
   | { readonly action: "list" | "export"; readonly all: boolean }

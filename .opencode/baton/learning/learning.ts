@@ -15,21 +15,12 @@ import { readSigner } from "../host/state-mark.ts"
 import { cutText } from "../host/text.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
+import { asksForLearnings, LEARNING_TOOLS } from "./asks.ts"
 import { createCapture } from "./capture.ts"
 import { searchLearnings } from "./fitting.ts"
-import { asksForLearnings, LEARNING_TOOLS } from "./hooks.ts"
 import { createLearningIndex, type KnownLearning } from "./known.ts"
 import { createRecall, type Material, renderLearning } from "./recall.ts"
-import { createSessionRecords, type SessionRecord, type Statement } from "./records.ts"
-
-export type LearningProject = {
-  /** Its name in prog. */
-  readonly name: string
-  /** Distinguishes it from others of that name; the same for all worktrees of a repository. */
-  readonly folder: string
-  /** Learnings of other folders are ignored, unless the user named the project. */
-  readonly onlyFolder: string | undefined
-}
+import { createSessionRecords, type LearningProject, type SessionRecord, type Statement } from "./records.ts"
 
 /** @param named the user's own name for the project, from the settings */
 export const findLearningProject = async (projectRoot: string, named: string | undefined): Promise<LearningProject> => {

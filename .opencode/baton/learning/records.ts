@@ -3,7 +3,16 @@ import { createKeyedQueue } from "../host/async.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
-import { LEARNING_TYPES } from "./known.ts"
+import { LEARNING_TYPES } from "./signals.ts"
+
+export type LearningProject = {
+  /** Its name in prog. */
+  readonly name: string
+  /** Distinguishes it from others of that name; the same for all worktrees of a repository. */
+  readonly folder: string
+  /** Learnings of other folders are ignored, unless the user named the project. */
+  readonly onlyFolder: string | undefined
+}
 
 /** A statement of the user that is to be learned. */
 const statementSchema = (z: Zod) =>

@@ -1,4 +1,10 @@
-import type { LearningType } from "./known.ts"
+/** Kinds of learning, the most important first. */
+export const LEARNING_TYPES = ["correction", "decision", "preference", "anti_pattern", "pattern", "insight"] as const
+
+export type LearningType = (typeof LEARNING_TYPES)[number]
+
+export const isLearningType = (name: string): name is LearningType =>
+  (LEARNING_TYPES as readonly string[]).includes(name)
 
 /**
  * Patterns of a user's sentence that can be learned from. They see one sentence in lower case, without leading fillers and with

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
+import { childEnvironment } from "../host/process.ts"
 import { field, text } from "../host/schema.ts"
 import { cutTextStart } from "../host/text.ts"
-import { childEnvironment } from "../host/untrusted.ts"
 import { NOTHING_SEEN, type Seen } from "./judge.ts"
 import { RUN_MARK, WORKER_MARK } from "./processes.ts"
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
+import { childEnvironment } from "../host/process.ts"
 import { redact } from "../host/secrets.ts"
 import { cutTextStart } from "../host/text.ts"
-import { childEnvironment } from "../host/untrusted.ts"
 import { endMarked, RUN_MARK, WORKER_MARK } from "./processes.ts"
 
 // A line `check: COMMAND` in a definition of done is run, where the person allowed it, instead of believing "done".

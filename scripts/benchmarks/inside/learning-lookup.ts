@@ -4,8 +4,9 @@
  */
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
 import { chooseLearnings } from "../../../.opencode/baton/learning/fitting.ts"
-import { type KnownLearning, LEARNING_TYPES, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
+import { type KnownLearning, lookUpBy } from "../../../.opencode/baton/learning/known.ts"
 import { renderLearnings } from "../../../.opencode/baton/learning/recall.ts"
+import { LEARNING_TYPES } from "../../../.opencode/baton/learning/signals.ts"
 import { interleave } from "../measure.ts"
 
 const [learnings = "", rounds = ""] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe, expect, test } from "vitest"
-import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/cli.ts"
+import type { LedgerResult } from "../../../.opencode/baton/ledger/embedded/command-tree.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"

@@ -1,7 +1,7 @@
 import type { FilePart, Part, ToolState } from "@opencode-ai/sdk"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import type { ToolDetail } from "../../../.opencode/baton/handoff/tools.ts"
+import type { ToolDetail } from "../../../.opencode/baton/handoff/transcript.ts"
 import * as transcripts from "../../../.opencode/baton/handoff/transcript.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { promised } from "../../requirements.ts"

@@ -2,7 +2,11 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { COMMAND_NAMES, loadAllCommands, loadCommandsNear } from "../../../.opencode/baton/ledger/embedded/cli.ts"
+import {
+  COMMAND_NAMES,
+  loadAllCommands,
+  loadCommandsNear,
+} from "../../../.opencode/baton/ledger/embedded/command-tree.ts"
 import * as format from "../../../.opencode/baton/ledger/embedded/format.ts"
 import { blockedIds, deriveEpicStatus } from "../../../.opencode/baton/ledger/embedded/items.ts"
 import type { ItemRow } from "../../../.opencode/baton/ledger/embedded/store.ts"

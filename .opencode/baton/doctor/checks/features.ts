@@ -16,7 +16,8 @@ import { POLICY_FILE, policyPath } from "../../pass-over/policy/file.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
 import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
 import { createPassOwners, createPassStore } from "../../pass-over/store/store.ts"
-import { broken, type Check, type Context, type Observation, ok, type Served, warning } from "../report.ts"
+import type { Context } from "../context.ts"
+import { broken, type Check, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Command files of the project; if one exists, Baton's command gets another name. */
 const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]

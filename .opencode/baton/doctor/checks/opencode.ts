@@ -4,8 +4,9 @@ import { basename, dirname, join, relative, sep } from "node:path"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { bundleRoot } from "../../host/project.ts"
 import { cutText } from "../../host/text.ts"
+import type { Context } from "../context.ts"
 import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.ts"
-import { broken, type Check, type Context, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
+import { broken, type Check, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
 import { findBatonPlugins, findEntry, otherFolders, type Serving } from "../serving.ts"
 
 /** The oldest version that every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */

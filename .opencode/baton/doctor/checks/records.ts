@@ -18,7 +18,8 @@ import {
 } from "../../ledger/outbox-store.ts"
 import { databasePath } from "../../ledger/runner.ts"
 import { createTaskStore } from "../../task/session-task.ts"
-import { broken, type Check, type Context, type Observation, ok, type Served, warning } from "../report.ts"
+import type { Context } from "../context.ts"
+import { broken, type Check, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Finds the project's ledger program in the same way as the plugins. */
 const locateLedger = ({ root, run, scratch, environment, serving }: Served): Promise<LedgerStatus> =>

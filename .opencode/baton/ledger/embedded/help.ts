@@ -1,5 +1,13 @@
-import { fail, findCommand, flagsOf, type LedgerResult, loadAllCommands, OMITTED_COMMANDS, succeed } from "./cli.ts"
 import type { Command } from "./command.ts"
+import {
+  fail,
+  findCommand,
+  flagsOf,
+  type LedgerResult,
+  loadAllCommands,
+  OMITTED_COMMANDS,
+  succeed,
+} from "./command-tree.ts"
 import { type FlagSpec, parseFlags } from "./flags.ts"
 
 const FOLLOWED_VERSION = "0.17.0"
