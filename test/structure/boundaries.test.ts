@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../requirements.ts"
-import { sourceFiles } from "../support/files/source-files.ts"
+import { circlesAmong, sourceFiles } from "../support/files/source-files.ts"
 import { REPOSITORY } from "../support/opencode/opencode-binary.ts"
 
 type Source = { path: string; text: string; imports: string[] }
@@ -55,6 +55,10 @@ describe("boundaries", () => {
     expect(importsBeyond((room) => (FEATURES.includes(room) ? [...SHARED, room] : undefined))).toEqual([])
     const allowed = (room: string) => (SHARED.includes(room) ? SHARED.slice(0, SHARED.indexOf(room) + 1) : undefined)
     expect(importsBeyond(allowed)).toEqual([])
+  })
+
+  test(promised("repo.A1", "no file imports one that imports it, types and imports at first use counted"), () => {
+    expect(circlesAmong(sources.map(({ path }) => path))).toEqual([])
   })
 
   test(promised("work.B6", "nothing of baton work is loaded by a plugin, and no other room imports it"), () => {

@@ -31,3 +31,35 @@ export const reachedFrom = (entries: readonly string[], { dynamic = false } = {}
   entries.forEach(visit)
   return [...reached].sort()
 }
+
+const ANY_IMPORT = /\b(?:import|export)\s[^"';]*?\sfrom\s+"(\.[^"]+)"|\bimport\(\s*"(\.[^"]+)"/g
+
+/** The files that a file imports by any import, one of types or at first use included. */
+const importsOf = (path: string): string[] =>
+  [...readFileSync(join(REPOSITORY, path), "utf8").matchAll(ANY_IMPORT)].map(([, fixed, lazy]) =>
+    normalize(join(dirname(path), fixed ?? lazy ?? "")),
+  )
+
+/** The groups of files that import one another, by Tarjan's algorithm. */
+export const circlesAmong = (paths: readonly string[]): string[][] => {
+  const lowest = new Map<string, number>()
+  const stack: string[] = []
+  const circles: string[][] = []
+  const visit = (path: string): number => {
+    const index = lowest.size
+    lowest.set(path, index)
+    stack.push(path)
+    let low = index
+    for (const target of importsOf(path).filter((each) => paths.includes(each))) {
+      if (!lowest.has(target)) low = Math.min(low, visit(target))
+      else if (stack.includes(target)) low = Math.min(low, lowest.get(target) ?? low)
+    }
+    if (low === index) {
+      const circle = stack.splice(stack.indexOf(path))
+      if (circle.length > 1) circles.push(circle.sort())
+    }
+    return low
+  }
+  for (const path of paths) if (!lowest.has(path)) visit(path)
+  return circles
+}

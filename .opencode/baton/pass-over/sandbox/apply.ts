@@ -7,6 +7,7 @@ import { copyFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
+import type { Change, FileState } from "./change.ts"
 import {
   type ApplyPlace,
   type Current,
@@ -21,7 +22,6 @@ import {
   writeFile,
 } from "./journal.ts"
 import { RefusalError } from "./repository.ts"
-import type { Change, FileState } from "./snapshot.ts"
 import { statIfThere } from "./snapshot.ts"
 import { type Journal, type JournalEntry, stageContents } from "./stored.ts"
 

@@ -3,9 +3,9 @@ import { createReadStream, type Stats } from "node:fs"
 import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
+import { type FileState, MODES } from "./change.ts"
 import { type Git, parseList, removeIndex } from "./repository.ts"
-import type { FileState } from "./snapshot.ts"
-import { addFiles, createFolderCheck, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
+import { addFiles, createFolderCheck, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
 import { type Journal, type JournalEntry, stageAndCheck } from "./stored.ts"
 
 export type ApplyPlace = {

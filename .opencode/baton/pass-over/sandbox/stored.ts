@@ -11,6 +11,7 @@ import { listFolder, readOwnText } from "../../host/untrusted.ts"
 import type { FileModification } from "../contract.ts"
 import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
+import { type Change, changeSchema, isInRepository, pathSchema, stateFields } from "./change.ts"
 import { isInside } from "./paths.ts"
 import {
   findRepository,
@@ -21,19 +22,7 @@ import {
   removeIndex,
   renderList,
 } from "./repository.ts"
-import {
-  type Change,
-  changeSchema,
-  EXACT_RENAMES,
-  isInRepository,
-  isLarge,
-  LARGE_AS_BINARY,
-  pathSchema,
-  type Skipped,
-  stateFields,
-  statIfThere,
-  writeTree,
-} from "./snapshot.ts"
+import { EXACT_RENAMES, isLarge, LARGE_AS_BINARY, type Skipped, statIfThere, writeTree } from "./snapshot.ts"
 
 const PASSES_FOLDER = "pass-over"
 
