@@ -3,144 +3,61 @@ import { fenceAfter } from "../task/parse.ts"
 /** A range of a text, `end` not included. */
 type Region = { readonly start: number; readonly end: number }
 
-/** `indent` is the column where the text of the enclosing list item begins; 0 outside lists. */
-type Fence = { readonly start: number; readonly mark: string; readonly indent: number }
+/** Indentation and list marks, behind which a fence may begin. */
+const BEFORE_FENCE = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*/
 
-/** First characters of the lines that may be more than plain paragraph text. */
-const SPECIAL = new Set("-*+#`~0123456789")
-const HEADING = /^ {0,3}#{1,6}(?:\s|$)/
-/** Marks of nested lists may follow one another on one line. */
-const LIST_MARKS = /^(?: *(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)){1,8}/
-const TAB_COLUMNS = 4
-
-const MAX_FENCE_INDENT = 3
-const MIN_FENCE_MARKS = 3
-
-/** Reads the run of marks at the start of a line; without a pattern, since hostile texts consist of such runs. */
-const readMarks = (text: string, { start, end }: Region): { mark: string; rest: string } => {
-  let at = start
-  while (at < end && text[at] === text[start]) at++
-  return { mark: text.slice(start, at), rest: text.slice(at, end) }
-}
-
-const isEscaped = (text: string, at: number): boolean => {
-  let backslashes = 0
-  while (text[at - 1 - backslashes] === "\\") backslashes++
-  return backslashes % 2 === 1
-}
-
-/** Adds the code spans of one paragraph: from a run of backticks to the next run of the same length. */
-const addSpans = (regions: Region[], text: string, { start, end }: Region): void => {
-  const paragraph = text.slice(start, end)
-  // Two lists of numbers: objects would triple the time for a text of backticks.
-  const starts: number[] = []
-  const ends: number[] = []
-  for (let at = paragraph.indexOf("`"); at >= 0; at = paragraph.indexOf("`", at)) {
-    starts.push(at)
-    while (paragraph[at] === "`") at++
-    ends.push(at)
-  }
-  const closers = new Int32Array(starts.length)
+/** The code spans of a line: from a run of backticks to the next run of the same length. */
+const spansIn = (line: string): Region[] => {
+  const runs = [...line.matchAll(/`+/g)].map(({ 0: run, index }) => ({ start: index, end: index + run.length }))
   const nextOfLength = new Map<number, number>()
-  for (let run = starts.length - 1; run >= 0; run--) {
-    const from = starts[run] ?? 0
-    const length = (ends[run] ?? 0) - from
-    // A backslash takes the first backtick off a run that would open a span; inside a span it means nothing.
-    closers[run] = nextOfLength.get(isEscaped(paragraph, from) ? length - 1 : length) ?? -1
-    nextOfLength.set(length, run)
+  const closers = runs
+    .toReversed()
+    .map(({ start, end }, at) => {
+      const closer = nextOfLength.get(end - start)
+      nextOfLength.set(end - start, runs.length - 1 - at)
+      return closer
+    })
+    .reverse()
+  const spans: Region[] = []
+  for (let at = 0; at < runs.length; at++) {
+    const closer = closers[at]
+    if (closer === undefined) continue
+    spans.push({ start: runs[at]?.start ?? 0, end: runs[closer]?.end ?? 0 })
+    at = closer
   }
-  for (let run = 0; run < starts.length; run++) {
-    const closer = closers[run] ?? -1
-    if (closer < 0) continue
-    regions.push({ start: start + (starts[run] ?? 0), end: start + (ends[closer] ?? 0) })
-    run = closer
-  }
+  return spans
 }
 
-/** Finds the first non-blank character of a line; `at` is the line's end when there is none. */
-const findFirst = (text: string, { start, end }: Region): { at: number; column: number } => {
-  let column = 0
-  for (let at = start; at < end; at++) {
-    const character = text[at]
-    if (character !== " " && character !== "\t" && character !== "\r") return { at, column }
-    column += character === "\t" ? TAB_COLUMNS : 1
-  }
-  return { at: end, column }
-}
-
-const scan = (text: string): { regions: Region[]; open: Fence | undefined } => {
+const scan = (text: string): { regions: Region[]; open: string } => {
   const regions: Region[] = []
-  let fence: Fence | undefined
-  let paragraph: Region | undefined
-  let indent = 0
-  const endParagraph = (): void => {
-    if (paragraph) addSpans(regions, text, paragraph)
-    paragraph = undefined
+  let open = ""
+  let start = 0
+  let fenceStart = 0
+  for (const line of text.split("\n")) {
+    const end = start + line.length
+    const now = fenceAfter(line.replace(BEFORE_FENCE, ""), open)
+    if (open === "" && now !== "") fenceStart = start
+    else if (open !== "" && now === "") regions.push({ start: fenceStart, end })
+    else if (open === "")
+      for (const span of spansIn(line)) regions.push({ start: start + span.start, end: start + span.end })
+    open = now
+    start = end + 1
   }
-  const endFence = (end: number): void => {
-    if (fence) regions.push({ start: fence.start, end })
-    fence = undefined
-  }
-  for (let start = 0, end = 0; start <= text.length; start = end + 1) {
-    const newline = text.indexOf("\n", start)
-    end = newline < 0 ? text.length : newline
-    const { at, column } = findFirst(text, { start, end })
-    if (at === end) {
-      endParagraph()
-      continue
-    }
-    // A fence ends with its list item.
-    if (fence && column < fence.indent) endFence(start)
-    if (!fence) indent = Math.min(indent, column)
-    if (!SPECIAL.has(text[at] ?? "")) {
-      if (!fence) paragraph = { start: paragraph?.start ?? start, end }
-      continue
-    }
-    if (text[at] === "`" || text[at] === "~") {
-      const { mark, rest } = readMarks(text, { start: at, end })
-      const isFence = mark.length >= MIN_FENCE_MARKS && column - indent <= MAX_FENCE_INDENT
-      if (fence) {
-        if (isFence && mark.startsWith(fence.mark) && rest.trim() === "") endFence(end)
-      } else if (isFence && !(mark.startsWith("`") && rest.includes("`"))) {
-        endParagraph()
-        fence = { start, mark, indent }
-      } else {
-        paragraph = { start: paragraph?.start ?? start, end }
-      }
-      continue
-    }
-    if (fence) continue
-    /** The line from the start of its list item's text. */
-    const content = " ".repeat(column - indent) + text.slice(at, end)
-    const marks = LIST_MARKS.exec(content)?.[0].length ?? 0
-    indent += marks
-    const mark = fenceAfter(content.slice(marks), "")
-    const isHeading = mark === "" && HEADING.test(content.slice(marks))
-    if (marks > 0 || mark !== "" || isHeading) endParagraph()
-    if (mark !== "") fence = { start, mark, indent }
-    else paragraph = { start: paragraph?.start ?? start, end }
-    if (isHeading) endParagraph()
-  }
-  endParagraph()
-  return { regions, open: fence }
+  if (open !== "") regions.push({ start: fenceStart, end: text.length })
+  return { regions, open }
 }
-
-const mayHaveCode = (text: string): boolean => text.includes("`") || text.includes("~~~")
 
 /**
- * Finds the code fences and code spans of a Markdown text, in order, by CommonMark's rules: an unclosed fence reaches to the end
- * of its list item or of the text, a span ends with its paragraph. Linear in the length of the text.
+ * Finds the code of a Markdown text, in order: fences, of which an open one reaches to the end, and spans, which end with their line. Linear in
+ * the length of the text.
  */
-export const findCode = (text: string): Region[] => {
-  if (!mayHaveCode(text)) return []
-  const { regions, open } = scan(text)
-  return open ? [...regions, { start: open.start, end: text.length }] : regions
-}
+export const findCode = (text: string): Region[] =>
+  text.includes("`") || text.includes("~~~") ? scan(text).regions : []
 
 /** Closes the code fence that the text may have left open. */
 export const closeFence = (text: string): string => {
   const { open } = scan(text)
-  return open ? `${text}\n${" ".repeat(open.indent)}${open.mark}` : text
+  return open === "" ? text : `${text}\n${open}`
 }
 
 /** Lines of a file, counted from 1, both ends included; one line without `last`. */
