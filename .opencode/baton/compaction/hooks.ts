@@ -41,11 +41,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
    * them. An evicted one is looked up like any other.
    */
   const taskless = createLruMap<number>({ limit: MAX_NEW_SESSIONS })
-  /** Tells whether nothing has to be loaded for the session. A child's task is its parent's, which may get one. */
-  const isTaskless = (sessionID: string): boolean => {
+  /** True where nothing has to be loaded for the session. A child's task is its parent's, which may get one. */
+  const hasNoTask = (sessionID: string): boolean => {
     const parentID = core.parents.get(sessionID)
-    if (typeof parentID === "string" && !isTaskless(parentID)) taskless.delete(sessionID)
-    return taskless.has(sessionID)
+    return taskless.has(sessionID) && (typeof parentID !== "string" || hasNoTask(parentID))
   }
   /** Root sessions that began in this process and have no message yet, where `autoTask` is on. */
   const unopened = createLruMap<true>({ limit: MAX_NEW_SESSIONS })
@@ -85,21 +84,23 @@ export const createCompactionHooks = (core: Core): Hooks => {
         const { id, revert } = event.properties.info
         const now = revert?.messageID ?? ""
         const before = reverts.get(id) ?? ""
-        if (now === before || isTaskless(id)) return false
+        if (now === before || hasNoTask(id)) return false
         reverts.set(id, now)
         return true
       }
-      case "session.deleted":
-        reverts.delete(event.properties.info.id)
-        commands.delete(event.properties.info.id)
-        return !taskless.delete(event.properties.info.id)
+      case "session.deleted": {
+        const { id, parentID } = event.properties.info
+        reverts.delete(id)
+        commands.delete(id)
+        return !(taskless.delete(id) && (parentID === undefined || hasNoTask(parentID)))
+      }
       case "message.part.updated": {
         const { sessionID, type } = event.properties.part
         const isAnswer = type === "text" && event.properties.delta === undefined && load.current !== undefined
-        return (type === "compaction" || type === "patch" || isAnswer) && !isTaskless(sessionID)
+        return (type === "compaction" || type === "patch" || isAnswer) && !hasNoTask(sessionID)
       }
       case "session.compacted":
-        return !isTaskless(event.properties.sessionID)
+        return !hasNoTask(event.properties.sessionID)
       case "session.idle":
       case "session.error":
       case "message.updated":
@@ -135,24 +136,24 @@ export const createCompactionHooks = (core: Core): Hooks => {
       const mayName = parts.some((part) => part.type === "text" && mayNameTask(part.text))
       const isFirst = unopened.delete(sessionID)
       if (mayName || (isFirst && (await (await load()).beginTask(message, parts)))) taskless.delete(sessionID)
-      if (isTaskless(sessionID)) return undefined
+      if (hasNoTask(sessionID)) return undefined
       return (await load()).userMessage(message, parts, { command: typed, mayBegin: isFirst && mayName })
     }),
     "chat.params": hook("chat.params", SHORT_DEADLINE_MS, async (request: ModelRequest) => {
       const { sessionID } = request
       const contextTokens = contextTokensOf(request)
-      if (contextTokens === undefined || isTaskless(sessionID)) return undefined
+      if (contextTokens === undefined || hasNoTask(sessionID)) return undefined
       ;(await load()).modelUsed(sessionID, contextTokens)
       return undefined
     }),
     "tool.execute.before": feature.gate("tool.execute.before", DEADLINE_MS, async ({ sessionID, tool }) =>
-      isTaskless(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
+      hasNoTask(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
     ),
     "tool.execute.after": hook(
       "tool.execute.after",
       SHORT_DEADLINE_MS,
       async ({ sessionID, tool, args }, { metadata }) =>
-        isTaskless(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
+        hasNoTask(sessionID) ? undefined : (await load()).toolUsed(sessionID, { tool, args, metadata }),
     ),
     "experimental.session.compacting": hook(
       "experimental.session.compacting",
@@ -168,7 +169,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
       DEADLINE_MS,
       async (_input, { messages }) => {
         const sessionID = messages[0]?.info.sessionID ?? ""
-        const createdAt = isTaskless(sessionID) ? taskless.get(sessionID) : undefined
+        const createdAt = hasNoTask(sessionID) ? taskless.get(sessionID) : undefined
         if (createdAt !== undefined && messages.every(({ info }) => info.time.created >= createdAt))
           return () => setup?.hideTools(messages)
         // A fork starts with copies of messages older than itself.
