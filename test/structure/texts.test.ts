@@ -13,10 +13,10 @@ const CLAIMS = "test/fixtures/user-claims.ts"
 
 /** Hold ASCII alone, which has no halves. A digest and an ISO time are known by their call. */
 const ASCII: readonly string[] = [
-  "compaction/opening.ts: head",
+  "compaction/task-note.ts: head",
   "compaction/texts.ts: time",
   "doctor/checks/features.ts: since",
-  "learning/capture.ts: saying.at",
+  "learning/capture.ts: statement.at",
   "learning/learned-command.ts: localMinute(at)",
   "learning/recall.ts: at",
   "ledger/embedded/format.ts: fraction",

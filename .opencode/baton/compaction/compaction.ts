@@ -105,7 +105,7 @@ type CompactionDeps = ContextDeps & {
   tasks: TaskRegistry
   sessionStates: SessionStates
   outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
-  seen: LruMap<SessionMemo>
+  memos: LruMap<SessionMemo>
   /** Tells whether another session was seen at work now. */
   isAtWork: (sessionID: string) => Promise<boolean>
   now: () => Date
@@ -154,9 +154,10 @@ export type Compaction = ReturnType<typeof createCompaction>
 
 /** Prepares the summariser's prompt and records the summary. */
 export const createCompaction = (deps: CompactionDeps) => {
-  const { tasks, sessionStates, outbox, seen, sessions, isAtWork, notices, log, now } = deps
-  const see = (sessionID: string, what: SessionMemo): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
-  const isTurnSeen = (sessionID: string): boolean => seen.get(sessionID)?.isTurnSeen === true
+  const { tasks, sessionStates, outbox, memos, sessions, isAtWork, notices, log, now } = deps
+  const patchMemo = (sessionID: string, what: SessionMemo): void =>
+    memos.set(sessionID, { ...memos.get(sessionID), ...what })
+  const isTurnSeen = (sessionID: string): boolean => memos.get(sessionID)?.isTurnSeen === true
   /** A turn that ran in this process showed every summary: only a session resumed right into its compaction is searched. */
   const needsSearch = (sessionID: string, { count, lastHandoff }: SessionState): boolean =>
     count === 0 && !lastHandoff && !isTurnSeen(sessionID)
@@ -203,8 +204,8 @@ export const createCompaction = (deps: CompactionDeps) => {
   }
 
   const takeContext = async (binding: SessionTask, sessionState: SessionState): Promise<CompactionContext> => {
-    const fresh = seen.get(binding.sessionID)?.context
-    see(binding.sessionID, { context: undefined })
+    const fresh = memos.get(binding.sessionID)?.context
+    patchMemo(binding.sessionID, { context: undefined })
     if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, sessionState)
     const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
     return { ...fresh, facts, wasPrefetched: true }
@@ -250,9 +251,9 @@ export const createCompaction = (deps: CompactionDeps) => {
           return { section, kind: task?.origin === "parent" ? "subagent" : isNow ? "at work" : "earlier" } as const
         }),
       )
-      const shown = seen.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
+      const shown = memos.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
       const previousSummary = await findPreviousSummary(sessionID, shown, prepared)
-      see(sessionID, { context, isSummaryExpected: true, isUncompacted: false })
+      patchMemo(sessionID, { context, isSummaryExpected: true, isUncompacted: false })
       const specification = originalSpecification(
         sessionState,
         binding.taskID,

@@ -14,11 +14,11 @@ import { runGitSync } from "../host/untrusted.ts"
 import type { RunEnd } from "../ledger/ledger.ts"
 import type { SessionTask } from "../task/registry.ts"
 import type { TypedMessage } from "../task/user-words.ts"
-import { createOpenings } from "./openings.ts"
 import { createIsAtWork, createProgress } from "./progress.ts"
 import { createRunFacts, judgeEnd } from "./run-facts.ts"
 import { createSessionStates, sessionStateSchema, withoutTask } from "./session-state.ts"
-import { createTurns } from "./turns.ts"
+import { createSessionTracker } from "./session-tracker.ts"
+import { createTaskNotes } from "./task-notes.ts"
 
 /** Tells whether an agent may use the shell: of the rules for all uses of a tool, the last one counts in OpenCode. */
 const maySeeShell = (agents: readonly unknown[], name: string): boolean => {
@@ -75,25 +75,25 @@ export const createCompactionFeature = (
   }
   const queue = createKeyedQueue()
   const progress = createProgress({ ...shared, queue })
-  const openings = createOpenings({
+  const taskNotes = createTaskNotes({
     ...shared,
     modelContext: createModelContext(client),
     recover: progress.recover,
     recordOthers: progress.recordOthers,
     recordedOn: progress.recordedOn,
   })
-  const { userArrived, addNote, ...turns } = createTurns({
+  const { userArrived, addNote, ...turns } = createSessionTracker({
     ...shared,
-    openings,
+    taskNotes,
     progress,
     queue,
-    loadCompaction: async (seen) => {
+    loadCompaction: async (memos) => {
       const { createCompaction } = await import("./compaction.ts")
-      return createCompaction({ ...shared, seen })
+      return createCompaction({ ...shared, memos })
     },
     loadClaims: async () => {
       const { createTaskClaims } = await import("./claims.ts")
-      return createTaskClaims({ ...shared, mode: claimsMode, tell: openings.claimed })
+      return createTaskClaims({ ...shared, mode: claimsMode, tell: taskNotes.claimed })
     },
   })
   const agents = lazy(async () => {

@@ -11,5 +11,5 @@ export type SessionMemo = {
   /** The newest turn showed no compaction: there was none, or the user reverted it. */
   isUncompacted?: boolean
   /** Resolves when reading the task for the newest user message has begun. */
-  openingBegun?: Promise<unknown>
+  noteBegun?: Promise<unknown>
 }

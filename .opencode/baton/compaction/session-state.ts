@@ -71,7 +71,7 @@ export const sessionStateSchema = (z: Zod) =>
 
 /** State of one session's compactions, kept across restarts. */
 export type SessionState = Parsed<typeof sessionStateSchema>
-export type Opening = NonNullable<SessionState["opening"]>
+export type TaskNote = NonNullable<SessionState["opening"]>
 
 export const EMPTY_STATE: SessionState = { version: 1, count: 0, recorded: [], activity: EMPTY_ACTIVITY }
 

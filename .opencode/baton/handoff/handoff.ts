@@ -45,7 +45,7 @@ type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
   findTask: (sessionID: string) => Promise<SessionTask | undefined>
   loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
-  whyNotStarted: (session: Starting, wish: "user" | "model") => Promise<string | undefined>
+  whyNotStarted: (session: Starting, requester: "user" | "model") => Promise<string | undefined>
   chooseTarget: (
     wanted: Pick<HandoffRequest, "agent" | "model">,
     current: AgentAndModel | undefined,
@@ -141,7 +141,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       throw new Error("`prompt` is empty: write what the next session has to know, and call again")
     const unquoted = unquoteArgument(typed).trim()
     const goal = unquoted.replace(START_FLAG, "").trim()
-    const wish = START_FLAG.test(unquoted) ? "user" : start === true ? "model" : undefined
+    const requester = START_FLAG.test(unquoted) ? "user" : start === true ? "model" : undefined
     const current = await findAgentAndModel(sessions, sessionID)
     const target = await chooseTarget({ agent, model }, current)
     const own = await childSessions.parentAndPermissions(sessionID)
@@ -149,8 +149,8 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
       gatherFacts(sessionID),
       findTask(sessionID),
       loadFiles(files.filter((file) => file.trim() !== "").map(toReference)),
-      wish && own.kind === "ok"
-        ? whyNotStarted({ sessionID, ...own.value, agent: current?.agent, targetAgent: target?.agent }, wish)
+      requester && own.kind === "ok"
+        ? whyNotStarted({ sessionID, ...own.value, agent: current?.agent, targetAgent: target?.agent }, requester)
         : undefined,
     ])
     const draft = renderDraft({
@@ -184,7 +184,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
     }
     // The next session claims the task.
     if (binding && own.kind === "ok") await releaseClaim(sessionID)
-    const isWanted = wish !== undefined && obstacle === undefined
+    const isWanted = requester !== undefined && obstacle === undefined
     const delivered: Delivered =
       own.kind === "ok"
         ? await deliver({
@@ -295,7 +295,7 @@ export const createHandoffFeature = (
       gatherFacts,
       findTask: tasks.find,
       loadFiles: (references) => load(references, true),
-      whyNotStarted: (session, wish) => whyNotStarted(starting, session, wish),
+      whyNotStarted: (session, requester) => whyNotStarted(starting, session, requester),
       chooseTarget: (wanted, current) => chooseTarget(choosing, wanted, current),
       deliver: createDelivery({ sessions, tui, notices, userInterface, log, pause }),
       releaseClaim: (sessionID) => ledger.releaseClaims([sessionID]),

@@ -62,8 +62,8 @@ export const countStarted = async (
   return started
 }
 
-/** A wish to have the new session begin at once: the model's, or the user's own in `/handoff --start`. */
-type Wish = "user" | "model"
+/** The one who wants the new session to begin at once: the model, or the user by `/handoff --start`. */
+type StartRequester = "user" | "model"
 
 type StartDeps = {
   sessions: Pick<Sessions, "messages" | "parent">
@@ -108,15 +108,15 @@ const whyNotAgent = async (
 export const whyNotStarted = async (
   { sessions, childSessions, records, userInterface, startDeadline }: StartDeps,
   starting: Starting,
-  wish: Wish,
+  requester: StartRequester,
 ): Promise<string | undefined> => {
   const { sessionID, parentID } = starting
   if (userInterface === "run")
     return "`opencode run` ends with this session's turn, and a second session would end with it"
-  if (userInterface === "tui" && wish === "model")
+  if (userInterface === "tui" && requester === "model")
     return "in the TUI the user decides: /handoff --start begins the new session at once"
   if (parentID !== undefined) return "this is a subagent's session: its answer goes to the session that started it"
-  const beyond = wish === "model" ? await whyNotAgent({ childSessions }, starting) : undefined
+  const beyond = requester === "model" ? await whyNotAgent({ childSessions }, starting) : undefined
   if (beyond !== undefined) return beyond
   const started = await countStarted({ sessions, isOver: startDeadline() }, sessionID, await records())
   return started < MAX_STARTED_IN_A_ROW

@@ -18,7 +18,7 @@ import {
   type SessionRecords,
   type Statement,
   withObjection,
-  withSayings,
+  withStatements,
   withUndo,
 } from "./records.ts"
 import { contradicts, learningKey } from "./words.ts"
@@ -134,56 +134,60 @@ type Message = {
 const readsAs = (text: string, sentence: string): boolean =>
   detect(text).learnings.some((one) => one.sentence === sentence)
 
-type Filter = (saying: Statement) => boolean
+type Filter = (statement: Statement) => boolean
 const isAny: Filter = () => true
 
 /** Enough messages to hold a turn and the one before it. */
 const NEWEST_MESSAGES = 100
 const KNOWN_DEADLINE_MS = 2_500
 
-const contradictedBy = (saying: Statement, known: readonly KnownLearning[]): KnownLearning[] =>
+const contradictedBy = (statement: Statement, known: readonly KnownLearning[]): KnownLearning[] =>
   known.filter(
     (one) =>
       one.status === "active" &&
-      one.key !== saying.key &&
-      Date.parse(one.at) < Date.parse(saying.at) &&
-      contradicts(saying.sentence, one.sentence),
+      one.key !== statement.key &&
+      Date.parse(one.at) < Date.parse(statement.at) &&
+      contradicts(statement.sentence, one.sentence),
   )
 
 export const createCapture = (deps: CaptureDeps) => {
   const { records, known, outbox, sessions, findShown, project, findTask, notices, root, log } = deps
 
-  const readSayings = ({ sessionID, messageID, at, text }: Message, detected: ReturnType<typeof detect>): Statement[] =>
+  const readStatements = (
+    { sessionID, messageID, at, text }: Message,
+    detected: ReturnType<typeof detect>,
+  ): Statement[] =>
     detected.learnings.flatMap(({ type, sentence }): Statement[] => {
       const rule = findSecret(sentence) ?? (holdsPrivateKey(text) ? "private-key" : undefined)
       if (rule !== undefined) log.warn("not learned: the sentence may hold a secret", { sessionID, messageID, rule })
-      const saying = { key: learningKey(sentence), type, sentence, messageID, at: at.toISOString() }
-      return rule === undefined ? [{ ...saying, state: "waiting", files: [], confirmed: false }] : []
+      const statement = { key: learningKey(sentence), type, sentence, messageID, at: at.toISOString() }
+      return rule === undefined ? [{ ...statement, state: "waiting", files: [], confirmed: false }] : []
     })
 
-  const storeSaying = async (
+  const storeStatement = async (
     record: SessionRecord,
-    saying: Statement,
+    statement: Statement,
     knownLearnings: readonly KnownLearning[],
   ): Promise<void> => {
     const { sessionID } = record
-    const about = { sessionID, messageID: saying.messageID, key: saying.key, type: saying.type }
-    if (knownLearnings.some(({ key, status }) => key === saying.key && status === "forgotten")) {
+    const about = { sessionID, messageID: statement.messageID, key: statement.key, type: statement.type }
+    if (knownLearnings.some(({ key, status }) => key === statement.key && status === "forgotten")) {
       log.info("not learned: it was forgotten before", about)
       return
     }
-    await outbox.add(toEntry(record, saying, project, knownLearnings))
-    const isSame = ({ key, at, status }: KnownLearning) => key === saying.key && at !== saying.at && status === "active"
+    await outbox.add(toEntry(record, statement, project, knownLearnings))
+    const isSame = ({ key, at, status }: KnownLearning) =>
+      key === statement.key && at !== statement.at && status === "active"
     const isNew = !knownLearnings.some(isSame)
-    if (isNew && lookUpBy(saying.sentence, saying.type).reach === "moment") {
-      log.info("learned: a remark about one moment, told when it is said again", about)
+    if (isNew && lookUpBy(statement.sentence, statement.type).reach === "moment") {
+      log.info("learned: a one-off remark, shown once it is said again", about)
       return
     }
     log.info("learned", about)
-    notices({ key: `learned ${saying.key}`, title: "learned", message: `“${saying.sentence}”` })
-    for (const { key, id, folder } of contradictedBy(saying, knownLearnings)) {
-      const reason = `${saying.at.slice(0, 10)}: ${saying.sentence}`
-      const by = saying.messageID
+    notices({ key: `learned ${statement.key}`, title: "learned", message: `“${statement.sentence}”` })
+    for (const { key, id, folder } of contradictedBy(statement, knownLearnings)) {
+      const reason = `${statement.at.slice(0, 10)}: ${statement.sentence}`
+      const by = statement.messageID
       await outbox.add({ kind: "retire", project: project.name, folder, key, as: "superseded", reason, by })
       log.info("a learning is stale: a newer one contradicts it", { ...about, stale: id ?? key })
     }
@@ -196,14 +200,14 @@ export const createCapture = (deps: CaptureDeps) => {
       if (!detected.objects && detected.learnings.length === 0) return
       const { sessionID, messageID, isUnverified = false } = message
       const before = await records.read(sessionID)
-      if (before.sayings.some((saying) => saying.messageID === messageID)) return
-      const sayings = readSayings(message, detected)
+      if (before.sayings.some((statement) => statement.messageID === messageID)) return
+      const sayings = readStatements(message, detected)
       const opposed = detected.objects && before.sayings.some(({ confirmed }) => confirmed)
       if (sayings.length === 0 && !opposed) return
       await records.update(sessionID, (record) => {
         const current = detected.objects ? withObjection(record) : record
-        const { record: after, leftOut } = withSayings(current, sayings)
-        if (leftOut > 0) log.info("not learned: a session teaches no more", { sessionID, leftOut, most: MAX_LEARNINGS })
+        const { record: after, leftOut } = withStatements(current, sayings)
+        if (leftOut > 0) log.info("not learned: learning limit reached", { sessionID, leftOut, most: MAX_LEARNINGS })
         return isUnverified ? { ...after, isUnverified } : after
       })
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
@@ -232,7 +236,7 @@ export const createCapture = (deps: CaptureDeps) => {
       await records.update(sessionID, (record) => {
         const isAsked = ({ messageID, state }: Statement): boolean =>
           state === "waiting" && messageIDs.includes(messageID)
-        const kept = record.sayings.filter((saying) => !isAsked(saying) || isSaid(saying))
+        const kept = record.sayings.filter((statement) => !isAsked(statement) || isSaid(statement))
         if (kept.length === record.sayings.length) return record
         const count = record.sayings.length - kept.length
         log.warn("not learned: OpenCode has no message of the user's that says so", { sessionID, count })
@@ -270,7 +274,7 @@ export const createCapture = (deps: CaptureDeps) => {
 
     /** Adds the work around the statements. Calls OpenCode. @param filter default: all waiting ones */
     addContext: async (sessionID: string, filter: Filter = isAny): Promise<void> => {
-      const isWanted = (saying: Statement): boolean => saying.state === "waiting" && filter(saying)
+      const isWanted = (statement: Statement): boolean => statement.state === "waiting" && filter(statement)
       const { sayings } = await records.read(sessionID)
       if (!sayings.some(isWanted)) return
       const page = await sessions.messages(sessionID, NEWEST_MESSAGES)
@@ -282,9 +286,9 @@ export const createCapture = (deps: CaptureDeps) => {
       await records.update(sessionID, (record) => {
         // The statement may have been removed meanwhile.
         if (!record.sayings.some(isWanted)) return record
-        const sayings = record.sayings.map((saying): Statement => {
-          const around = isWanted(saying) && workAround(page.value.messages, saying.messageID, root)
-          return around ? { ...saying, ...around, taskID } : saying
+        const sayings = record.sayings.map((statement): Statement => {
+          const around = isWanted(statement) && workAround(page.value.messages, statement.messageID, root)
+          return around ? { ...statement, ...around, taskID } : statement
         })
         return { ...record, sayings }
       })
@@ -293,17 +297,17 @@ export const createCapture = (deps: CaptureDeps) => {
     /** Puts the stored statements into the outbox. Reads only the ledger. @param filter default: all waiting ones */
     enqueue: async (sessionID: string, filter: Filter = isAny): Promise<void> => {
       const record = await records.read(sessionID)
-      const waiting = record.sayings.filter((saying) => saying.state === "waiting" && filter(saying))
+      const waiting = record.sayings.filter((statement) => statement.state === "waiting" && filter(statement))
       if (waiting.length === 0) return
       const read = await withDeadline(known.read(), KNOWN_DEADLINE_MS)
       const knownLearnings = read.kind === "done" ? read.value : []
       if (read.kind !== "done") log.warn("no contradiction is looked for: the learnings are not known", { sessionID })
-      for (const saying of waiting) await storeSaying(record, saying, knownLearnings)
+      for (const statement of waiting) await storeStatement(record, statement, knownLearnings)
       await records.update(sessionID, (current) => ({
         ...current,
         // One that changed meanwhile is sent again.
-        sayings: current.sayings.map((saying) =>
-          waiting.some((one) => isDeepStrictEqual(one, saying)) ? { ...saying, state: "stored" } : saying,
+        sayings: current.sayings.map((statement) =>
+          waiting.some((one) => isDeepStrictEqual(one, statement)) ? { ...statement, state: "stored" } : statement,
         ),
       }))
     },

@@ -88,7 +88,7 @@ const rank = (learning: KnownLearning, match: number, now: number): Ranked => {
 }
 
 /** A remark about one moment is told when it was said again. */
-export const isTold = ({ reach, times }: KnownLearning): boolean => reach !== "moment" || times > 1
+export const isShown = ({ reach, times }: KnownLearning): boolean => reach !== "moment" || times > 1
 
 type Chosen = {
   readonly now: number
@@ -127,7 +127,7 @@ export const chooseLearnings = (known: readonly KnownLearning[], text: string, n
   const isAsking = isQuestion(text)
   const isWanted: Chosen["isWanted"] = (learning, match) => {
     const isForAll = learning.reach === "answers" || (learning.reach === "changes" && !isAsking)
-    return (match > 0 || isForAll) && isTold(learning)
+    return (match > 0 || isForAll) && isShown(learning)
   }
   return choose(known, createMatcher(text, fits), { now, limit: MAX_GIVEN, isWanted })
 }

@@ -212,20 +212,20 @@ const topicsOf = (sentence: string, known: readonly KnownLearning[]): string[] =
 /** Converts a statement to an outbox entry. @param known the project's learnings, for its concepts */
 export const toEntry = (
   { sessionID }: Pick<SessionRecord, "sessionID">,
-  saying: Statement,
+  statement: Statement,
   { name, folder }: LearningProject,
   known: readonly KnownLearning[] = [],
 ): LearningEntry => ({
   kind: "learning",
   project: name,
   folder,
-  key: saying.key,
-  summary: saying.sentence,
-  concepts: [saying.type, ...topicsOf(saying.sentence, known)],
-  files: saying.files,
-  ...(saying.answered ? { answered: saying.answered } : {}),
-  confirmed: saying.confirmed,
-  source: { at: saying.at, sessionID, messageID: saying.messageID, taskID: saying.taskID },
+  key: statement.key,
+  summary: statement.sentence,
+  concepts: [statement.type, ...topicsOf(statement.sentence, known)],
+  files: statement.files,
+  ...(statement.answered ? { answered: statement.answered } : {}),
+  confirmed: statement.confirmed,
+  source: { at: statement.at, sessionID, messageID: statement.messageID, taskID: statement.taskID },
 })
 
 export type LearningIndex = ReturnType<typeof createLearningIndex>
@@ -265,7 +265,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
     if (copy?.stamp === key) return copy.learnings
     const read = await ledger.readLearnings(project.name)
     if (read.kind === "unavailable") {
-      log.warn("learnings cannot be read: what was known before stands in", { reason: read.reason })
+      log.warn("learnings cannot be read: using cached learnings", { reason: read.reason })
       return copy?.learnings ?? []
     }
     const sign = readSigner()

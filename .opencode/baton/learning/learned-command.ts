@@ -16,7 +16,7 @@ import { createLedger } from "../ledger/client.ts"
 import { type LearningDetail, parseDetail, planSteps } from "../ledger/learnings.ts"
 import type { LedgerLearning } from "../ledger/ledger.ts"
 import { createOutbox } from "../ledger/outbox.ts"
-import { isTold } from "./fitting.ts"
+import { isShown } from "./fitting.ts"
 import { fromLedger, type KnownLearning } from "./known.ts"
 import { findLearningProject, retireEntry } from "./learning.ts"
 import { createSessionRecords, type LearningProject, type SessionRecord } from "./records.ts"
@@ -64,7 +64,7 @@ const parse = (args: readonly string[], here: string): Request => {
 type ReportedLearning = Pick<KnownLearning, "by" | "type" | "sentence"> & {
   readonly id: string
   readonly status: "active" | "stale"
-  /** It is a remark about one moment, told when it is said again. */
+  /** It is a one-off remark, shown once it is said again. */
   readonly isOnce: boolean
   readonly files: readonly string[]
   readonly concepts: readonly string[]
@@ -96,7 +96,7 @@ const reportLearnings = (
     const status = learning.status === "active" ? "active" : "stale"
     const origin = by === "user" ? parseDetail(detail) : undefined
     const from = origin ? { origin } : detail === "" ? {} : { detail }
-    return [{ id, by, type, sentence, status, isOnce: !isTold(known), files, concepts, ...from, createdAt, used }]
+    return [{ id, by, type, sentence, status, isOnce: !isShown(known), files, concepts, ...from, createdAt, used }]
   })
 }
 

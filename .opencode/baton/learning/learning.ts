@@ -174,10 +174,10 @@ export const createLearningFeature = async (
     if (isUsers === false) await records.forget(sessionID)
     return isUsers === true
   }
-  type Filter = (saying: Statement) => boolean
+  type Filter = (statement: Statement) => boolean
   const followUndo = (sessionID: string, filter: Filter = () => true): Promise<boolean> => {
     const isArriving = ({ messageID }: Statement) => arriving.get(sessionID)?.includes(messageID) ?? false
-    return capture.followUndo(sessionID, (saying) => filter(saying) && !isArriving(saying))
+    return capture.followUndo(sessionID, (statement) => filter(statement) && !isArriving(statement))
   }
   /** Runs one at a time: each finds what the one before has stored. */
   const store = (sessionID: string, filter?: Filter): Promise<void> =>
@@ -226,7 +226,7 @@ export const createLearningFeature = async (
     for (const record of await left) {
       const { sessionID, isUnverified } = record
       if (!said.has(sessionID) && !isUnverified) continue
-      log.info("an earlier process left something to be learned", { sessionID })
+      log.info("pending statements from an earlier process", { sessionID })
       await replayMessages(sessionID, messagesOf(record))
     }
   }

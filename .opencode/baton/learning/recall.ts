@@ -107,7 +107,7 @@ export const createRecall = ({ read, records, isRoot, log, now }: RecallDeps) =>
     const at = now()
     const [{ known, task = "" }, { sayings }] = await Promise.all([read(sessionID), records.read(sessionID)])
     // A learning from this very message needs no repetition beside it.
-    const own = new Set(sayings.filter((saying) => saying.messageID === messageID).map(({ key }) => key))
+    const own = new Set(sayings.filter((statement) => statement.messageID === messageID).map(({ key }) => key))
     const others = known.filter(({ key }) => !own.has(key))
     const chosen = chooseLearnings(others, `${cutText(task, QUERY_CHARACTERS)}\n${text}`.trim(), at.getTime())
     const { text: block, shown } = renderLearnings(chosen)

@@ -79,7 +79,7 @@ const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state
 const isSaid = ({ state }: Statement): boolean => state !== "undone"
 
 /** Adds what a message taught; at most ten different statements per session. @returns the record and the number left out */
-export const withSayings = (
+export const withStatements = (
   record: SessionRecord,
   sayings: readonly Statement[],
 ): { record: SessionRecord; leftOut: number } => {
@@ -95,9 +95,9 @@ export const withSayings = (
 /** Withdraws the confirmation of the newest statement's message, because the user objects to the work that followed it. */
 export const withObjection = (record: SessionRecord): SessionRecord => {
   const messageID = record.sayings.findLast(isSaid)?.messageID
-  const sayings = record.sayings.map((saying): Statement => {
-    const isOpposed = saying.messageID === messageID && saying.confirmed
-    return isOpposed ? { ...saying, confirmed: false, state: "waiting" } : saying
+  const sayings = record.sayings.map((statement): Statement => {
+    const isOpposed = statement.messageID === messageID && statement.confirmed
+    return isOpposed ? { ...statement, confirmed: false, state: "waiting" } : statement
   })
   return { ...record, sayings }
 }
@@ -108,9 +108,9 @@ export const withUndo = (
   { undone, redone }: { undone: ReadonlySet<string>; redone: ReadonlySet<string> },
 ): SessionRecord => ({
   ...record,
-  sayings: record.sayings.map((saying): Statement => {
-    if (isSaid(saying)) return undone.has(saying.messageID) ? { ...saying, state: "undone" } : saying
-    return redone.has(saying.messageID) ? { ...saying, state: "waiting" } : saying
+  sayings: record.sayings.map((statement): Statement => {
+    if (isSaid(statement)) return undone.has(statement.messageID) ? { ...statement, state: "undone" } : statement
+    return redone.has(statement.messageID) ? { ...statement, state: "waiting" } : statement
   }),
 })
 

@@ -49,8 +49,8 @@ const setUp = (
     }),
     findTask: async () => (hasTask ? BINDING : undefined),
     loadFiles: async (references) => ({ blocks: [], references, leftOut: [] }),
-    whyNotStarted: async (_session, wish) =>
-      userInterface === "tui" && wish === "model" ? "the user decides" : undefined,
+    whyNotStarted: async (_session, requester) =>
+      userInterface === "tui" && requester === "model" ? "the user decides" : undefined,
     childSessions: {
       parentAndPermissions: async () =>
         permission === "unknown"

@@ -74,7 +74,7 @@ describe("sessions that start one another", () => {
   const decide = (
     sessionID: string,
     userInterface: Interface,
-    wish: "user" | "model",
+    requester: "user" | "model",
     parentID: string | undefined,
     change: Partial<start.Starting> = {},
   ) =>
@@ -87,7 +87,7 @@ describe("sessions that start one another", () => {
         startDeadline: () => () => false,
       },
       { sessionID, parentID, permission: [], agent: "build", targetAgent: "build", ...change },
-      wish,
+      requester,
     )
 
   test.each<[string | undefined, string, "model" | "user", string | undefined]>([
@@ -97,11 +97,14 @@ describe("sessions that start one another", () => {
     ["plan", "asking", "model", "asking may do more than plan (edit docs/*): the user begins it with /handoff --start"],
     ["plan", "gone", "model", "whether gone may do more than plan is not known"],
     [undefined, "plan", "model", "whether plan may do more than this agent is not known"],
-  ])(promised("passes.A7", "an agent %s starts one of %s by the %s: %s"), async (agent, targetAgent, wish, reason) => {
-    const answer = await decide("A", "server", wish, undefined, { agent, targetAgent })
-    if (reason === undefined) expect(answer).toBeUndefined()
-    else expect(answer).toContain(reason)
-  })
+  ])(
+    promised("passes.A7", "an agent %s starts one of %s by the %s: %s"),
+    async (agent, targetAgent, requester, reason) => {
+      const answer = await decide("A", "server", requester, undefined, { agent, targetAgent })
+      if (reason === undefined) expect(answer).toBeUndefined()
+      else expect(answer).toContain(reason)
+    },
+  )
 
   test(
     promised("passes.A7", "what the session is denied, its new one is denied too, so that it counts for both"),
@@ -118,8 +121,8 @@ describe("sessions that start one another", () => {
     ["A", "server", "user", undefined],
     ["A", "tui", "user", undefined],
     ["E", "server", "model", undefined],
-  ] as const)(promised("handoff.F2", "%s on %s by the %s starts"), async (id, ui, wish, parent) => {
-    expect(await decide(id, ui, wish, parent)).toBeUndefined()
+  ] as const)(promised("handoff.F2", "%s on %s by the %s starts"), async (id, ui, requester, parent) => {
+    expect(await decide(id, ui, requester, parent)).toBeUndefined()
   })
 
   test.each([
@@ -128,8 +131,8 @@ describe("sessions that start one another", () => {
     ["A", "server", "model", "ses_parent", "this is a subagent's session"],
     ["F", "server", "model", undefined, `${start.MAX_STARTED_IN_A_ROW} sessions in a row`],
   ] as const)(promised("handoff.F2", "%s on %s by the %s with the parent %s does not start"), async (...row) => {
-    const [id, userInterface, wish, parentID, reason] = row
-    expect(await decide(id, userInterface, wish, parentID)).toContain(reason)
+    const [id, userInterface, requester, parentID, reason] = row
+    expect(await decide(id, userInterface, requester, parentID)).toContain(reason)
   })
 })
 

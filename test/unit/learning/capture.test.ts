@@ -244,7 +244,7 @@ describe("the capture", () => {
     await look("No, use module3 instead!", "msg_again")
     await store()
     expect(entries).toHaveLength(11)
-    expect(log.lines.filter(({ message: text }) => text.includes("a session teaches no more"))).toHaveLength(4)
+    expect(log.lines.filter(({ message: text }) => text.includes("learning limit reached"))).toHaveLength(4)
   })
 
   test(promised("learning.B2", "neither stores nor logs a secret"), async () => {

@@ -168,8 +168,8 @@ describe("the request", () => {
     const { request, records, known } = open()
     const own = learned("no, use pnpm in the parser")
     known.learnings.push(own)
-    const saying = { ...own, messageID: "msg_1", state: "waiting" } as const
-    await records.update("ses_1", (record) => ({ ...record, sayings: [saying] }))
+    const statement = { ...own, messageID: "msg_1", state: "waiting" } as const
+    await records.update("ses_1", (record) => ({ ...record, sayings: [statement] }))
     const [begun] = await request(userSays("No, use pnpm in the parser", "msg_1"))
     expect(begun).toContain("use tabs in the parser")
     expect(begun).not.toContain(own.sentence)

@@ -40,7 +40,7 @@ type GitSince = {
 }
 
 /** `identity.said` holds what the user said in earlier sessions: the own messages stand beside it. */
-export type OpeningInput = Omit<KnownTask, "handoffs"> & {
+export type TaskNoteInput = Omit<KnownTask, "handoffs"> & {
   message: {
     /** It is the one that gave the session its task. */
     isAbove: boolean
@@ -57,7 +57,7 @@ export type OpeningInput = Omit<KnownTask, "handoffs"> & {
 }
 
 /** A notice for the user before the agent starts; shown once for each `key`. */
-type OpeningNotice = Notice & { readonly key: string }
+type TaskNotice = Notice & { readonly key: string }
 
 const CLOSED: ReadonlySet<string> = new Set(["done", "canceled"])
 const TITLE_CHARACTERS = 80
@@ -74,7 +74,7 @@ const nearestText = (nearest: readonly TaskSummary[] | undefined): string => {
 const RESTORE = "Restore a backup of it, or set PROG_DB to where it is; `prog init` makes a new, empty one."
 
 /** The notice for the user that another works on the task. */
-export const claimNotice = (taskID: string, summary: string): OpeningNotice => ({
+export const claimNotice = (taskID: string, summary: string): TaskNotice => ({
   key: `claimed by ${summary}`,
   title: `task ${taskID} is claimed`,
   message: `By ${oneLine(summary)}.`,
@@ -92,12 +92,7 @@ const claimText = (taskID: string, { summary, isExclusive }: OtherClaim): string
   ].join(" ")
 
 /** Says which task the session has, or what is wrong with it; undefined without an answer from the ledger. */
-export const openingNotice = ({
-  identity,
-  nearest,
-  missingDatabase,
-  earlier,
-}: OpeningInput): OpeningNotice | undefined => {
+export const taskNotice = ({ identity, nearest, missingDatabase, earlier }: TaskNoteInput): TaskNotice | undefined => {
   const { taskID, ledger, claim } = identity
   if (missingDatabase !== undefined)
     return {
@@ -124,7 +119,7 @@ export const openingNotice = ({
 const childLead = ({ taskID }: TaskIdentity): string =>
   `[Baton] The session that started you works on task ${taskID}. The task is context for you: your order is the message that started this session, and all that is asked of you.`
 
-const leadText = (input: OpeningInput): string => {
+const leadText = (input: TaskNoteInput): string => {
   const { identity, failure, missingDatabase, nearest, earlier, message } = input
   const { taskID, ledger, order, claim, hasShell } = identity
   if (order !== undefined) return childLead(identity)
@@ -178,7 +173,7 @@ const gitText = ({ git }: EarlierHandoff): string => {
   return `## Where the work stood\n- At the handoff: ${place(then)}\n- Now: ${place(now)}, ${since}`
 }
 
-const earlierSections = ({ identity, earlier, logs, message }: OpeningInput): Section[] => {
+const earlierSections = ({ identity, earlier, logs, message }: TaskNoteInput): Section[] => {
   const source = sourceOf(identity)
   const log = logSection(logs, source)
   if (!earlier) return [log]
@@ -198,7 +193,7 @@ const earlierSections = ({ identity, earlier, logs, message }: OpeningInput): Se
 }
 
 /** Renders the text beside the message that names the task, for each request until the first compaction. */
-export const renderOpening = (input: OpeningInput): string => {
+export const renderTaskNote = (input: TaskNoteInput): string => {
   const { identity, budget } = input
   const lead: Section = { name: "notice", text: leadText(input), priority: -1, maxShare: 1, source: "the ledger" }
   if (taskInLedger(identity) === undefined) return fitSections([lead], budget)

@@ -15,11 +15,11 @@ import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { NO_WORDS, type UserWords } from "../task/user-words.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type ContextDeps, type KnownTask, readKnownTask } from "./context.ts"
-import { claimNotice, type EarlierHandoff, type OpeningInput, openingNotice, renderOpening } from "./opening.ts"
-import { hasOwnHandoff, type Opening, type SessionStates } from "./session-state.ts"
+import { hasOwnHandoff, type SessionStates, type TaskNote } from "./session-state.ts"
+import { claimNotice, type EarlierHandoff, renderTaskNote, type TaskNoteInput, taskNotice } from "./task-note.ts"
 import { handoffBody, type OtherHandoff, withoutWords } from "./texts.ts"
 
-type OpeningDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" | "isIdleOn"> & {
+type TaskNoteDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" | "isIdleOn"> & {
   run: RunProcess
   ledger: Pick<Ledger, "readTask" | "listTasks">
   sessionStates: Pick<SessionStates, "load" | "update" | "save">
@@ -53,10 +53,10 @@ type Anchor = { readonly info: UserMessage; readonly text: string; readonly hasS
 
 type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
 
-export type Openings = ReturnType<typeof createOpenings>
+export type TaskNotes = ReturnType<typeof createTaskNotes>
 
 /** Makes the text beside the message that names a session's task once, and keeps it with the session. */
-export const createOpenings = (deps: OpeningDeps) => {
+export const createTaskNotes = (deps: TaskNoteDeps) => {
   const { ledger, sessionStates, outbox, tasks, modelContext, recover, recordOthers, recordedOn, isAtWork } = deps
   const { notices, run, root, log } = deps
   /** Reads in progress for the next request of a session. */
@@ -169,11 +169,11 @@ export const createOpenings = (deps: OpeningDeps) => {
     },
   })
 
-  const isOf = (opening: Opening | undefined, { taskID, role }: SessionTask): opening is Opening =>
+  const isOf = (opening: TaskNote | undefined, { taskID, role }: SessionTask): opening is TaskNote =>
     opening?.taskID === taskID && opening.role === role
 
-  const tell = (input: OpeningInput, before: Opening | undefined): string | undefined => {
-    const found = input.identity.order === undefined ? openingNotice(input) : undefined
+  const tell = (input: TaskNoteInput, before: TaskNote | undefined): string | undefined => {
+    const found = input.identity.order === undefined ? taskNotice(input) : undefined
     if (!found) return undefined
     const { key, ...notice } = found
     if (key !== before?.told) notices(notice)
@@ -187,7 +187,7 @@ export const createOpenings = (deps: OpeningDeps) => {
       if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
     },
     /** Gives the text for a request: the same each time once the ledger has given the task. */
-    find: async (binding: SessionTask, { info, text, hasShell }: Anchor): Promise<Opening> => {
+    find: async (binding: SessionTask, { info, text, hasShell }: Anchor): Promise<TaskNote> => {
       const { sessionID, taskID, role } = binding
       const { opening: known, count } = await sessionStates.load(sessionID)
       const before = isOf(known, binding) && known.hasShell === hasShell ? known : undefined
@@ -210,13 +210,13 @@ export const createOpenings = (deps: OpeningDeps) => {
         namesTask: isNamed,
         hasDraft: text.includes(DRAFT_START) && (earlier?.title.at ?? "") <= new Date(info.time.created).toISOString(),
       }
-      const input: OpeningInput = { ...task, identity, nearest, earlier, message, budget: createBudget(contextTokens) }
+      const input: TaskNoteInput = { ...task, identity, nearest, earlier, message, budget: createBudget(contextTokens) }
       const isComplete = typeof identity.ledger === "object"
-      const opening: Opening = {
+      const opening: TaskNote = {
         taskID,
         role,
         hasShell,
-        text: renderOpening(input),
+        text: renderTaskNote(input),
         isComplete,
         told: tell(input, known?.taskID === taskID ? known : undefined),
         compactions: count,
@@ -238,7 +238,7 @@ export const createOpenings = (deps: OpeningDeps) => {
       const { opening } = await sessionStates.load(sessionID)
       if (opening?.taskID !== taskID || opening.told === key) return
       notices(notice)
-      const changed: Opening = { ...opening, told: key, isComplete: false }
+      const changed: TaskNote = { ...opening, told: key, isComplete: false }
       await sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, opening: changed }))
       void sessionStates.save(sessionID)
     },

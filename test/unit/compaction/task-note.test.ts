@@ -1,13 +1,13 @@
 import { describe, expect, test, vi } from "vitest"
 import { createBudget } from "../../../.opencode/baton/compaction/budget.ts"
+import { createSessionStates } from "../../../.opencode/baton/compaction/session-state.ts"
 import {
   type EarlierHandoff,
-  type OpeningInput,
-  openingNotice,
-  renderOpening,
-} from "../../../.opencode/baton/compaction/opening.ts"
-import { createOpenings } from "../../../.opencode/baton/compaction/openings.ts"
-import { createSessionStates } from "../../../.opencode/baton/compaction/session-state.ts"
+  renderTaskNote,
+  type TaskNoteInput,
+  taskNotice,
+} from "../../../.opencode/baton/compaction/task-note.ts"
+import { createTaskNotes } from "../../../.opencode/baton/compaction/task-notes.ts"
 import type { OtherHandoff, TaskIdentity } from "../../../.opencode/baton/compaction/texts.ts"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { DRAFT_START } from "../../../.opencode/baton/host/messages.ts"
@@ -28,7 +28,7 @@ const LEDGER = {
   specification: untrusted("CRLF counts."),
 }
 const MESSAGE = { text: "Task: ts-b54507", isAbove: true, namesTask: true, hasDraft: false }
-const inputWith = (known: Partial<TaskIdentity>, message: Partial<OpeningInput["message"]> = {}): OpeningInput => ({
+const inputWith = (known: Partial<TaskIdentity>, message: Partial<TaskNoteInput["message"]> = {}): TaskNoteInput => ({
   identity: { taskID: "ts-b54507", role: "worker", said: NO_WORDS, protocol: "", hasShell: true, ...known },
   logs: [],
   message: { ...MESSAGE, ...message },
@@ -44,36 +44,36 @@ const EARLIER: EarlierHandoff = {
 describe("the text of the first request", () => {
   test(promised("start.A1", "it says no specification twice, and keeps within the budget"), () => {
     const text = "Task: ts-b54507\nCRLF counts."
-    expect(renderOpening(inputWith({ ledger: LEDGER }, { text }))).not.toContain("CRLF counts.")
-    expect(renderOpening(inputWith({ ledger: LEDGER }))).toContain("CRLF counts.")
+    expect(renderTaskNote(inputWith({ ledger: LEDGER }, { text }))).not.toContain("CRLF counts.")
+    expect(renderTaskNote(inputWith({ ledger: LEDGER }))).toContain("CRLF counts.")
     const long = "Keep what is there. ".repeat(2_000)
-    const input: OpeningInput = {
+    const input: TaskNoteInput = {
       ...inputWith({ ledger: { ...LEDGER, specification: untrusted(long) }, said: taskWords(`${long}!`, "Go on.") }),
       logs: Array.from({ length: 50 }, () => ({ message: untrusted(long), createdAt: "2026-01-01T00:00:00Z" })),
       earlier: { ...EARLIER, text: long },
       budget: createBudget(20_000),
     }
-    expect(input.budget.cost(renderOpening(input))).toBeLessThanOrEqual(1)
-    expect(renderOpening(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
+    expect(input.budget.cost(renderTaskNote(input))).toBeLessThanOrEqual(1)
+    expect(renderTaskNote(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
   })
 
   test(promised("start.A3", "each state of a task is told to the user in one way"), () => {
-    const noticeOf = (status: string) => openingNotice(inputWith({ ledger: { ...LEDGER, status: untrusted(status) } }))
+    const noticeOf = (status: string) => taskNotice(inputWith({ ledger: { ...LEDGER, status: untrusted(status) } }))
     for (const status of ["open", "in_progress", "blocked", "reviewing", "draft"])
       expect(noticeOf(status)).toEqual({ key: "bound", title: "task ts-b54507", message: `Teach CRLF · ${status}` })
     expect(noticeOf("done")).toMatchObject({ key: "done", title: "task ts-b54507 is done", isProblem: true })
     expect(noticeOf("canceled")).toMatchObject({ title: "task ts-b54507 is canceled", isProblem: true })
-    expect(openingNotice(inputWith({}))).toBeUndefined()
+    expect(taskNotice(inputWith({}))).toBeUndefined()
     const unknown = inputWith({ ledger: "unknown" })
     const nearest = [{ id: "ts-b54508", title: untrusted("Teach CRLF"), status: untrusted("open") }]
-    expect(openingNotice({ ...unknown, nearest })?.message).toContain('ts-b54508 ("Teach CRLF", open)')
-    expect(openingNotice({ ...unknown, nearest: [] })?.message).toContain("no tasks at all")
-    expect(openingNotice(unknown)?.message).toBe("The ledger does not have it.")
+    expect(taskNotice({ ...unknown, nearest })?.message).toContain('ts-b54508 ("Teach CRLF", open)')
+    expect(taskNotice({ ...unknown, nearest: [] })?.message).toContain("no tasks at all")
+    expect(taskNotice(unknown)?.message).toBe("The ledger does not have it.")
   })
 
   test(promised("task.B3", "a subagent is told that its order is all that is asked of it"), () => {
     const input = inputWith({ ledger: LEDGER, order: "Count the files." }, { text: "Count the files." })
-    const text = renderOpening({ ...input, earlier: EARLIER })
+    const text = renderTaskNote({ ...input, earlier: EARLIER })
     expect(text).toMatch(
       /^\[Baton\] The session that started you works on task ts-b54507\. The task is context for you: your order is the message that started this session, and all that is asked of you\.\n/,
     )
@@ -85,7 +85,7 @@ describe("the text of the first request", () => {
     const opening = (isAtWork: boolean, kind: OtherHandoff["kind"]) => {
       const section =
         "# Handoff after compaction 1 (session ses_3, summary msg_3, 2026-01-01T00:00:00.000Z)\n\nBy ses_3."
-      return renderOpening({
+      return renderTaskNote({
         ...inputWith({ ledger: LEDGER }),
         earlier: { ...EARLIER, isAtWork, others: [{ section, kind }] },
       })
@@ -107,13 +107,13 @@ describe("the text of the first request", () => {
 
   test(promised("words.B4", "a draft above takes the place of the last handoff"), () => {
     const input = { ...inputWith({ ledger: LEDGER }, { hasDraft: true }), earlier: EARLIER }
-    expect(renderOpening(input)).not.toContain("Line 12 is proven.")
-    expect(renderOpening(input)).toContain("Another session has worked on it")
-    expect(renderOpening({ ...inputWith({ ledger: LEDGER }), earlier: EARLIER })).toContain("Line 12 is proven.")
+    expect(renderTaskNote(input)).not.toContain("Line 12 is proven.")
+    expect(renderTaskNote(input)).toContain("Another session has worked on it")
+    expect(renderTaskNote({ ...inputWith({ ledger: LEDGER }), earlier: EARLIER })).toContain("Line 12 is proven.")
   })
 
   test(promised("task.D3", "without a shell it names the tools and no command"), () => {
-    const text = renderOpening(inputWith({ ledger: LEDGER, hasShell: false }))
+    const text = renderTaskNote(inputWith({ ledger: LEDGER, hasShell: false }))
     expect(text).toContain("This is the task as the ledger has it; `task_show` reads it, `task_log` adds to its log.")
     expect(text).not.toContain("`prog")
   })
@@ -147,7 +147,7 @@ const setUp = (
   const asked: string[] = []
   const inherited: string[] = []
   const sessionStates = createSessionStates(createMemoryStore())
-  const openings = createOpenings({
+  const taskNotes = createTaskNotes({
     recover: async () => {
       await recovery?.over
       isRecovered = true
@@ -189,20 +189,20 @@ const setUp = (
     const { info } = userMessage([], BINDING.messageID)
     if (info.role !== "user") throw new Error("expected a user's message")
     const anchor = { info: { ...info, time: { created: createdAt } }, text, hasShell: true }
-    return (await openings.find(binding, anchor)).text
+    return (await taskNotes.find(binding, anchor)).text
   }
-  return { openings, ask, toasts, notices, asked, inherited, sessionStates }
+  return { taskNotes, ask, toasts, notices, asked, inherited, sessionStates }
 }
 
 describe("the first request of a session", () => {
   test(promised("start.A1", "each task is read once, however many requests and messages follow"), async () => {
-    const { openings, ask, asked } = setUp([
+    const { taskNotes, ask, asked } = setUp([
       FOUND,
       { kind: "found", task: { ...TASK, title: untrusted("The other one") } },
     ])
-    await openings.begin(BINDING, MODEL)
+    await taskNotes.begin(BINDING, MODEL)
     const first = await ask()
-    await openings.begin(BINDING, MODEL)
+    await taskNotes.begin(BINDING, MODEL)
     expect([await ask(), await ask()]).toEqual([first, first])
     expect(asked).toEqual(["ts-b54507"])
     expect(await ask({ ...BINDING, taskID: "ts-000002" })).toContain("The other one")
@@ -211,8 +211,8 @@ describe("the first request of a session", () => {
   test(promised("start.A5", "a request waits 1.5 s at most, and the next one has what came later"), async () => {
     vi.useFakeTimers()
     const read = createDeferred<TaskRead>()
-    const { openings, ask } = setUp([read.promise])
-    await openings.begin(BINDING, MODEL)
+    const { taskNotes, ask } = setUp([read.promise])
+    await taskNotes.begin(BINDING, MODEL)
     const first = ask()
     await vi.advanceTimersByTimeAsync(2_500)
     expect(await first).toContain("The ledger did not answer (not within 2500 ms)")
@@ -227,22 +227,22 @@ describe("the first request of a session", () => {
   test(promised("task.C2", "a missing database is said until it is back, and to the user once"), async () => {
     const missingDatabase = "/home/me/.prog/prog.db"
     const missing = { kind: "unavailable", reason: "its database is missing", missingDatabase } as const
-    const { openings, ask, toasts } = setUp([missing, missing, FOUND])
+    const { taskNotes, ask, toasts } = setUp([missing, missing, FOUND])
     for (let message = 0; message < 2; message++) {
-      await openings.begin(BINDING, MODEL)
+      await taskNotes.begin(BINDING, MODEL)
       const text = await ask()
       expect(text).toContain(`The ledger's database is missing: there is no ledger at ${missingDatabase}.`)
       expect(text).toContain("`prog init` makes a new, empty one")
     }
     expect(toasts).toEqual(["the ledger's database is missing"])
-    await openings.begin(BINDING, MODEL)
+    await taskNotes.begin(BINDING, MODEL)
     expect(await ask()).toContain("CRLF counts.")
   })
 
   test(promised("start.A3", "the user is told of an unknown task once, and not by a child session"), async () => {
-    const { openings, ask, toasts } = setUp([{ kind: "unknown" }, { kind: "unknown" }, { kind: "unknown" }])
+    const { taskNotes, ask, toasts } = setUp([{ kind: "unknown" }, { kind: "unknown" }, { kind: "unknown" }])
     await ask()
-    await openings.begin(BINDING, MODEL)
+    await taskNotes.begin(BINDING, MODEL)
     expect(await ask()).toContain("ts-b54508 (Another, open)")
     expect(toasts).toEqual(["no task ts-b54507"])
     const child = setUp([{ kind: "unknown" }])
@@ -254,11 +254,11 @@ describe("the first request of a session", () => {
     const summary = "ada (session ses_2 on host in /project) since 2026-02-09 22:17 UTC"
     const claimed = (session: string, isOwn = false) =>
       ({ kind: "found", task: { ...TASK, claim: { session, isOwn, summary: untrusted(summary) } } }) as const
-    const { openings, ask, toasts } = setUp([claimed("ses_2")])
+    const { taskNotes, ask, toasts } = setUp([claimed("ses_2")])
     const text = await ask()
     expect(text).toContain(`the task was claimed by "${summary}"`)
     expect(text).not.toContain("are refused")
-    await openings.claimed(BINDING.sessionID, BINDING.taskID, summary)
+    await taskNotes.claimed(BINDING.sessionID, BINDING.taskID, summary)
     expect(await ask()).toBe(text)
     expect(toasts).toEqual(["task ts-b54507 is claimed"])
     const exclusive = setUp([claimed("ses_2")], {}, [], "exclusive")
@@ -272,11 +272,11 @@ describe("the first request of a session", () => {
 
   test(promised("claim.B2", "a claim that another was quicker with is told with the next message"), async () => {
     const task = { ...TASK, claim: { session: "ses_2", isOwn: false, summary: untrusted("ada") } }
-    const { openings, ask, toasts } = setUp([FOUND, { kind: "found", task }])
+    const { taskNotes, ask, toasts } = setUp([FOUND, { kind: "found", task }])
     const first = await ask()
-    await openings.claimed(BINDING.sessionID, BINDING.taskID, "ada")
+    await taskNotes.claimed(BINDING.sessionID, BINDING.taskID, "ada")
     expect(await ask(), "the same from request to request").toBe(first)
-    await openings.begin(BINDING, MODEL)
+    await taskNotes.begin(BINDING, MODEL)
     expect(await ask()).toContain("claimed by ada")
     expect(toasts).toEqual(["task ts-b54507", "task ts-b54507 is claimed"])
   })

@@ -3,7 +3,7 @@ import { createCompaction } from "../../../.opencode/baton/compaction/compaction
 import { createRunFacts } from "../../../.opencode/baton/compaction/run-facts.ts"
 import type { SessionState } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createSessionStates, EMPTY_STATE } from "../../../.opencode/baton/compaction/session-state.ts"
-import { createTurns } from "../../../.opencode/baton/compaction/turns.ts"
+import { createSessionTracker } from "../../../.opencode/baton/compaction/session-tracker.ts"
 import { createDeferred, createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
 import { noteTextOf } from "../../../.opencode/baton/host/messages.ts"
 import { untrusted } from "../../../.opencode/baton/host/quoted.ts"
@@ -61,10 +61,10 @@ const setUp = (
   const root = "/project"
   /** What happens to a run, in order. */
   const steps: string[] = []
-  const turns = createTurns({
+  const turns = createSessionTracker({
     tasks,
     sessionStates,
-    openings: {
+    taskNotes: {
       begin: done,
       find: async ({ taskID, role }, { hasShell }) => {
         steps.push("the task is read")
@@ -84,7 +84,7 @@ const setUp = (
       stop: done,
     },
     queue: createKeyedQueue(),
-    loadCompaction: async (seen) =>
+    loadCompaction: async (memos) =>
       createCompaction({
         tasks,
         sessionStates,
@@ -98,7 +98,7 @@ const setUp = (
         notices: () => {},
         log,
         now,
-        seen,
+        memos,
         isAtWork: async () => false,
       }),
     loadClaims: async () => ({

@@ -18,11 +18,11 @@ import { namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { TaskClaims } from "./claims.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
-import type { Openings } from "./openings.ts"
 import type { Progress } from "./progress.ts"
 import type { RunFactsOf } from "./run-facts.ts"
 import type { SessionMemo } from "./session-memo.ts"
 import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
+import type { TaskNotes } from "./task-notes.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
 const SAVE_DELAY_MS = 500
@@ -87,15 +87,15 @@ const createActivityTracker = ({
 /** Tells whether the agent of a user's message may use the shell. */
 type MayUseShell = (message: UserMessage) => Promise<boolean>
 
-type TurnsDeps = {
+type SessionTrackerDeps = {
   tasks: TaskRegistry
   sessionStates: SessionStates
-  openings: Openings
+  taskNotes: TaskNotes
   progress: Progress
   /** Runs a session's work in order; a deleted session's state is removed after the last. */
   queue: KeyedQueue
   /** Loads the code for compactions, at the first one. */
-  loadCompaction: (seen: LruMap<SessionMemo>) => Promise<Compaction>
+  loadCompaction: (memos: LruMap<SessionMemo>) => Promise<Compaction>
   /** Loads the code for claims, at the first tool of a session with a task. */
   loadClaims: () => Promise<TaskClaims>
   facts: RunFactsOf
@@ -115,13 +115,14 @@ const TASK_DEADLINE_MS = 500
 const READ_TOOL = "read_session"
 
 /** Follows the sessions turn by turn: their task, their activity, their compactions. */
-export const createTurns = (deps: TurnsDeps) => {
-  const { tasks, sessionStates, openings, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
+export const createSessionTracker = (deps: SessionTrackerDeps) => {
+  const { tasks, sessionStates, taskNotes, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
   const { facts, isUnattended } = deps
-  const seen = createLruMap<SessionMemo>()
-  const see = (sessionID: string, what: SessionMemo): void => seen.set(sessionID, { ...seen.get(sessionID), ...what })
+  const memos = createLruMap<SessionMemo>()
+  const patchMemo = (sessionID: string, what: SessionMemo): void =>
+    memos.set(sessionID, { ...memos.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, sessionStates, progress, root, now })
-  const compaction = lazy(() => loadCompaction(seen))
+  const compaction = lazy(() => loadCompaction(memos))
   const claims = lazy(loadClaims)
   /** Once they are loaded: the end of a run waits for nothing. */
   let loadedClaims: TaskClaims | undefined
@@ -170,8 +171,8 @@ export const createTurns = (deps: TurnsDeps) => {
     await queue.idle(sessionID)
     activity.forget(sessionID)
     progress.forget(sessionID)
-    seen.delete(sessionID)
-    openings.forget(sessionID)
+    memos.delete(sessionID)
+    taskNotes.forget(sessionID)
     running.delete(sessionID)
     ;(await compaction.current)?.forget(sessionID)
     await (await claims.current)?.forget(sessionID)
@@ -181,12 +182,12 @@ export const createTurns = (deps: TurnsDeps) => {
     log.debug("session deleted: its state is forgotten", { sessionID })
   }
 
-  const beginOpening = async (sessionID: string, model: ModelName): Promise<void> => {
+  const beginTaskNote = async (sessionID: string, model: ModelName): Promise<void> => {
     const binding = await tasks.find(sessionID)
     if (!binding) return
     await sessionStates.update(sessionID, withoutIncompleteNote)
     await progress.recover()
-    await openings.begin(binding, model)
+    await taskNotes.begin(binding, model)
   }
 
   /**
@@ -210,7 +211,7 @@ export const createTurns = (deps: TurnsDeps) => {
     messages: StoredMessage[],
     hasShell: boolean,
   ): Promise<Change | undefined> => {
-    const begun = seen.get(sessionID)?.openingBegun
+    const begun = memos.get(sessionID)?.noteBegun
     if (begun) await withDeadline(begun, TASK_DEADLINE_MS)
     const found = await withDeadline(tasks.find(sessionID), TASK_DEADLINE_MS)
     const binding = found.kind === "done" ? found.value : undefined
@@ -219,7 +220,7 @@ export const createTurns = (deps: TurnsDeps) => {
     const texts = anchor.parts.flatMap((part) =>
       part.type === "text" && noteTextOf(part) === undefined ? [part.text] : [],
     )
-    const { text } = await openings.find(binding, { info: anchor.info, text: texts.join("\n"), hasShell })
+    const { text } = await taskNotes.find(binding, { info: anchor.info, text: texts.join("\n"), hasShell })
     return () => {
       appendNote(messages, anchor.info.id, text)
       if (text.includes(READ_TOOL)) enableTool(messages, READ_TOOL)
@@ -232,10 +233,10 @@ export const createTurns = (deps: TurnsDeps) => {
     mayUseShell: MayUseShell,
   ): Promise<Change | undefined> => {
     const asked = performance.now()
-    const isSummaryExpected = seen.get(sessionID)?.isSummaryExpected === true
+    const isSummaryExpected = memos.get(sessionID)?.isSummaryExpected === true
     const completed = latestCompaction(messages)
-    if (isSummaryExpected) see(sessionID, { isSummaryExpected: false })
-    else see(sessionID, { isTurnSeen: true, isUncompacted: !completed })
+    if (isSummaryExpected) patchMemo(sessionID, { isSummaryExpected: false })
+    else patchMemo(sessionID, { isTurnSeen: true, isUncompacted: !completed })
     if (!completed && isSummaryExpected) return undefined
     const user = messages.findLast(({ info }) => info.role === "user")?.info
     const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
@@ -259,11 +260,11 @@ export const createTurns = (deps: TurnsDeps) => {
       facts.follow(sessionID)
       // The words of a session that is killed right now must not be lost.
       if (known) progress.changed(known, { isWork: false })
-      const openingBegun = queue.add(sessionID, () => beginOpening(sessionID, model))
-      inBackground(sessionID, openingBegun)
+      const noteBegun = queue.add(sessionID, () => beginTaskNote(sessionID, model))
+      inBackground(sessionID, noteBegun)
       if (known && isUnattended && known.origin !== "parent") inBackground(sessionID, runBegins(known))
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
-      see(sessionID, { isSummaryExpected: false, openingBegun })
+      patchMemo(sessionID, { isSummaryExpected: false, noteBegun })
       if (claims.current)
         inBackground(
           sessionID,
