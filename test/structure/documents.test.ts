@@ -20,6 +20,15 @@ describe("the documents", () => {
     expect(targets.filter((target) => !/^[a-z]+:/.test(target) && isMissing(target))).toEqual([])
   })
 
+  test(promised("repo.A1", "AGENTS.md gives each room an order to be read in, of files that are there"), () => {
+    const orders = [...read("AGENTS.md").matchAll(/^- ([a-z-]+): (`.*)$/gm)]
+    const rooms = ["compaction", "handoff", "live-state", "pass-over", "learning", "ledger", "work"]
+    expect(orders.map(([, room]) => room).toSorted()).toEqual(rooms.toSorted())
+    for (const [, room = "", order = ""] of orders)
+      for (const [, path = ""] of order.matchAll(/`([^`]+)`/g))
+        expect(existsSync(join(REPOSITORY, ".opencode/baton", room, path)), `${room}/${path}`).toBe(true)
+  })
+
   test(promised(["package.A1", "package.A7"], "README begins with what Baton does, a picture, the commands"), () => {
     const lines = read("README.md").split("\n")
     expect(lines.length).toBeLessThan(200)
