@@ -1,7 +1,8 @@
+import { join } from "node:path"
 import { describeError, isNotFound, type Log } from "./log.ts"
-import { ownOrShared } from "./project.ts"
+import { accountFolder, ownOrShared } from "./project.ts"
 import { isRecord, loadZod, type Parsed, type Zod } from "./schema.ts"
-import { readProjectConfig } from "./untrusted.ts"
+import { readOwnTextSync, readProjectConfig } from "./untrusted.ts"
 
 export const SETTINGS_FILE = ".opencode/baton.json"
 
@@ -135,4 +136,29 @@ export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise
   if (read.kind === "unusable")
     log.warn("a setting is unusable: its default stands in", { path: read.path, reason: read.reason })
   return read.settings
+}
+
+/** The account's own settings: outside of all projects, none of which can change them. */
+const accountSettingsSchema = (z: Zod) =>
+  z.strictObject({
+    /** Program and arguments, run for each request that waits for a person. */
+    onWaiting: z.array(z.string().min(1)).min(1).optional(),
+  })
+
+export const accountSettingsPath = (): string => join(accountFolder(), "baton.json")
+
+/**
+ * Reads the account's settings; none where there is no file.
+ *
+ * @throws RefusedFile, SyntaxError, the file system's or zod's own error
+ */
+export const readAccountSettings = async (): Promise<Parsed<typeof accountSettingsSchema>> => {
+  let content: unknown
+  try {
+    content = JSON.parse(readOwnTextSync(accountSettingsPath()))
+  } catch (error) {
+    if (isNotFound(error)) return {}
+    throw error
+  }
+  return accountSettingsSchema(await loadZod()).parse(content)
 }

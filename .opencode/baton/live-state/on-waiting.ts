@@ -1,8 +1,8 @@
 import { basename } from "node:path"
-import { accountSettingsPath, readAccountSettings } from "../host/account-settings.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { accountFolder } from "../host/project.ts"
+import { accountSettingsPath, readAccountSettings } from "../host/settings.ts"
 import { cutText } from "../host/text.ts"
 import { readWaits, type Wait } from "./observe/waits.ts"
 
