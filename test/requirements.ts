@@ -294,7 +294,7 @@ export const REQUIREMENTS = {
   "tour.B1": "The page of the tour shows such a run, with its own commands, outputs and pictures.",
 
   "trust.A3":
-    "A command that a project's file names is run only after the person allowed this very command for this folder, and OpenCode's switches against a project's configuration are respected.",
+    "No command that a project's file names is run: the account's settings alone name one. OpenCode's switches against a project's configuration are respected.",
   "trust.A4":
     "Every file that a repository may have put there is read by one function that no pipe, device or link holds up, and git is run by one that runs nothing of the repository's.",
   "trust.B1":
@@ -321,7 +321,7 @@ export const REQUIREMENTS = {
   "install.E7":
     "Prompts go to prompts/ where that folder is Baton's or not there, else to .opencode/prompts; the project's own stay alone.",
   "install.G1":
-    "Installation acts on no bundle, state or writer that came with the repository until it is told to take them over.",
+    "Installation acts on no bundle or state that came with the repository until it is told to take them over.",
   "install.G2":
     "doctor calls what differs from the manifest, or is not on it, broken, and imports no such file and none of another account.",
   "install.G3":

@@ -224,31 +224,14 @@ const allBelow = (at, folder) => {
 const foreignFiles = (at, ours) =>
   allBelow(at, BUNDLE).filter((path) => !ours.has(path) && !/\.baton-(?:tmp|new)$|\/\.DS_Store$/.test(path))
 
-/** The program that the project's settings would have run. @param {Locate} at @returns {string | undefined} */
-const writerIn = (at) => {
-  const path = at(SETTINGS)
-  if (!isFile(path)) return undefined
-  try {
-    const writer = JSON.parse(read(path).toString())?.liveState?.writer
-    return writer === undefined ? undefined : JSON.stringify(writer)
-  } catch {
-    // Settings that are no JSON run nothing.
-    return undefined
-  }
-}
-
 /** Files that Baton would act on, where no manifest lists any file. @param {Locate} at @returns {string[]} */
-const foreignParts = (at) => {
-  const writer = writerIn(at)
-  return [
-    ...(foreignFiles(at, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
-    // Of a state with a mark Baton itself tells whether this account made it here, before it reads it.
-    ...(!exists(at(`${STATE}/.mark`)) && allBelow(at, STATE).some((path) => path !== `${STATE}/.gitignore`)
-      ? [`${STATE}, records of sessions`]
-      : []),
-    ...(writer === undefined ? [] : [`the writer ${writer} in ${SETTINGS}, a program that Baton would run`]),
-  ]
-}
+const foreignParts = (at) => [
+  ...(foreignFiles(at, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
+  // Of a state with a mark Baton itself tells whether this account made it here, before it reads it.
+  ...(!exists(at(`${STATE}/.mark`)) && allBelow(at, STATE).some((path) => path !== `${STATE}/.gitignore`)
+    ? [`${STATE}, records of sessions`]
+    : []),
+]
 
 /** @param {string} project @param {Locate} at */
 const refuseForeign = (project, at) => {

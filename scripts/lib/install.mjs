@@ -64,7 +64,7 @@ yours before, is never overwritten: the new version is put beside it as NAME.bat
   --global     into OpenCode's global folder, for every project without a copy of its own
   --auto-task  the first message of a session becomes its task: writes .opencode/baton.json, where there is none
   --update     only where Baton is installed; show how a new version differs from a file that you changed
-  --take-over  the .opencode/baton, .opencode/state and writer that are there without a manifest are yours: files of
+  --take-over  the .opencode/baton and .opencode/state that are there without a manifest are yours: files of
                .opencode/baton are replaced, others in it removed
   --dry-run    say what would be done, change nothing
   --uninstall  remove what was installed and is unchanged; name what is kept

@@ -22,7 +22,7 @@ const parse = (args: readonly string[], here: string): Request => {
     options: { from: { type: "string" }, here: { type: "boolean", default: false } },
   })
   const [what, directory, ...rest] = positionals
-  if (what !== "state") throw new Error(`expected state or writer, received '${what ?? ""}'`)
+  if (what !== "state") throw new Error(`expected state, received '${what ?? ""}'`)
   if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
   return { root: chooseProject(directory, here), from: values.from, here: values.here }
 }

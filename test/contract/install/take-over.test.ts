@@ -23,7 +23,6 @@ describe("a repository that brings what Baton would act on", () => {
     ["a changed file of the bundle", THING, "export const createThing = () => process.exit(1)\n"],
     ["an empty manifest", MANIFEST, "# Baton 1.0.0\n"],
     ["records of sessions", ".opencode/state/outbox/1.json", "{}\n"],
-    ["a writer", ".opencode/baton.json", '{"liveState":{"\\u0077riter":["/tmp/program"]}}\n'],
   ]
   test.each(PARTS)(promised("install.G1", "%s is refused, and nothing is changed"), (_, path, text) => {
     checkout.write(path, text)
@@ -35,16 +34,18 @@ describe("a repository that brings what Baton would act on", () => {
   })
 
   test(promised("install.G1", "with --take-over its bundle is replaced, and its own settings and records stay"), () => {
+    const settings = ".opencode/baton.json"
     for (const [, path, text] of PARTS) checkout.write(path, text)
+    checkout.write(settings, "{}\n")
     const { exitCode, stdout } = checkout.install("--take-over")
     expect({ exitCode, hasGit: checkout.has(GIT) }).toEqual({ exitCode: 0, hasGit: false })
     expect(checkout.read(THING)).toBe("export const createThing = () => ({})\n")
     expect(stdout).toMatch(/Files: \d+ added, 1 updated, 1 removed/)
-    for (const path of [".opencode/baton.json", ".opencode/state/outbox/1.json"]) expect(checkout.has(path)).toBe(true)
+    for (const path of [settings, ".opencode/state/outbox/1.json"]) expect(checkout.has(path)).toBe(true)
     expect(checkout.install().stdout).toContain("Nothing to do")
   })
 
-  test(promised("install.G1", "settings without a writer and an ignored empty state are no reason to refuse"), () => {
+  test(promised("install.G1", "settings and an ignored empty state are no reason to refuse"), () => {
     checkout.write(".opencode/baton.json", '{"learning":{"enabled":false}}\n')
     checkout.write(".opencode/state/.gitignore", "*\n")
     mkdirSync(join(checkout.project, ".opencode/baton"), { recursive: true })

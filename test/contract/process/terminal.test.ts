@@ -45,7 +45,7 @@ const LISTS = ["handoffs", "observe", "outbox", "passes", "state", "waiting", "d
 const TEXTS = [
   ...LISTS,
   "learned list",
-  "trust writer",
+  "trust state",
   "report -p x",
   "work status -p x",
   "work branches",
