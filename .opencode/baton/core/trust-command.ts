@@ -5,7 +5,6 @@ import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { stateRoot } from "../host/project.ts"
 import { findForeign, findTracked, GIT_FAILED, listAside, MARK, makeState, markState } from "../host/state-mark.ts"
-import { sealRecords } from "../ledger/parked.ts"
 
 type Request = {
   readonly root: string
@@ -52,8 +51,8 @@ const refuseTracked = (folder: string, next: string, isStrict = false): void => 
   if (typeof tracked === "string") throw new Error(`git tracks ${tracked}${next}`)
   if (tracked !== GIT_FAILED) return
   const unknown = `git does not tell whether it tracks a file of ${folder}`
-  if (isStrict) throw new Error(`${unknown}: without --here your word counts`)
-  complain(`trust: ${unknown}: your word counts`)
+  if (isStrict) throw new Error(`${unknown}: without --here it proceeds on your confirmation`)
+  complain(`trust: ${unknown}: proceeding on your confirmation`)
 }
 
 const takeBack = (root: string, name: string): string => {
@@ -69,7 +68,7 @@ const takeBack = (root: string, name: string): string => {
 }
 
 /** @throws Error in words for the user */
-const trustState = async ({ root: projectRoot, from, here }: Request): Promise<string> => {
+const trustState = ({ root: projectRoot, from, here }: Request): string => {
   const root = stateRoot(projectRoot)
   const found = lstatSync(root, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
@@ -77,19 +76,16 @@ const trustState = async ({ root: projectRoot, from, here }: Request): Promise<s
   if (findForeign(projectRoot) !== undefined) {
     if (from !== undefined) throw new Error(`${root} is foreign itself: trust it without --from, or delete it, first`)
     markState(root)
-    await sealRecords(root)
     return `${root} is trusted`
   }
   const name = from ?? (here ? undefined : listAside(projectRoot).at(-1))
   if (name === undefined) return "There is nothing to trust."
-  const said = takeBack(root, name)
-  await sealRecords(root)
-  return said
+  return takeBack(root, name)
 }
 
 const run = async (request: Request): Promise<number> => {
   try {
-    print(await trustState(request))
+    print(trustState(request))
     return 0
   } catch (error) {
     complain(`trust: ${error instanceof Error ? error.message : String(error)}`)

@@ -9,7 +9,6 @@ import { createSessionRecords } from "../../../.opencode/baton/learning/records.
 import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createTaskStore } from "../../../.opencode/baton/task/session-task.ts"
 import { promised } from "../../requirements.ts"
-import { ownState } from "../../support/files/own-state.ts"
 import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
 import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { BINDING, createRecordedLog, recordOf, temporaryFolder } from "../../support/unit.ts"
@@ -155,8 +154,7 @@ describe("the state that 0.1.0 left", () => {
   )
 
   test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {
-    const { root, state, log } = openEarlier()
-    await ownState(root)
+    const { state, log } = openEarlier()
     const { ledger, task: taskOf } = createScriptedLedger([TASK])
     const outbox = createOutbox({ ledger, state, log, now: () => new Date("2026-12-01T00:00:00Z") })
     await outbox.drain()
