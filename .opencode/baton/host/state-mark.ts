@@ -104,7 +104,7 @@ const readKey = (): string | undefined => {
  * @param folder the state folder
  * @returns undefined without a key. @throws the file system's own error
  */
-export const sealOf = (folder: string, text: string): string | undefined => {
+export const signFor = (folder: string, text: string): string | undefined => {
   const key = readKey()
   if (key === undefined) return undefined
   const { ino } = lstatSync(folder, { bigint: true })
@@ -124,7 +124,7 @@ const MARKED = "Baton's state"
 /** Makes the folder this account's own. @throws the file system's own error */
 export const markState = (root: string): void => {
   if (readKey() === undefined) makeKey(keyFile())
-  const mark = sealOf(root, MARKED)
+  const mark = signFor(root, MARKED)
   if (mark === undefined) throw new Error(`there is no key in ${keyFile()}`)
   const path = join(root, MARK)
   const whole = temporaryName(root)
@@ -176,10 +176,10 @@ export const makeState = (root: string): void => {
 const isMount = (root: string): boolean => lstatSync(root).dev !== lstatSync(dirname(root)).dev
 
 /** @returns why the mark does not count; undefined when it does */
-const findDoubt = (root: string): string | undefined => {
+const whyUntrusted = (root: string): string | undefined => {
   if (isMount(root)) return undefined
   try {
-    const mark = sealOf(root, MARKED)
+    const mark = signFor(root, MARKED)
     if (mark === undefined) return `this account has no key for it in ${keyFile()}; ${KEY_VARIABLE} can hold one`
     const path = join(root, MARK)
     if (lstatSync(path).isFile() && readOwnTextSync(path).trim() === mark) return undefined
@@ -245,7 +245,7 @@ export const findForeign = (projectRoot: string): string | undefined => {
   if (!found?.isDirectory() || isBare(root)) return undefined
   const tracked = findTracked(root)
   // Where git does not tell, the mark does.
-  return typeof tracked === "string" ? `git tracks ${tracked}` : findDoubt(root)
+  return typeof tracked === "string" ? `git tracks ${tracked}` : whyUntrusted(root)
 }
 
 const TRUST = `${join(bundleRoot, "bin", "baton")} trust state`
@@ -259,7 +259,7 @@ const ASIDE = ".foreign-"
  * Moves foreign state aside without reading it. @returns undefined when there is none
  * @throws Error when it cannot be moved, so that it is not acted on either
  */
-export const putForeignAside = (projectRoot: string): PutAside | undefined => {
+export const quarantine = (projectRoot: string): PutAside | undefined => {
   const root = stateRoot(projectRoot)
   const reason = findForeign(projectRoot)
   if (reason === undefined) return undefined

@@ -23,7 +23,7 @@ import {
   ignoreAll,
   makeState,
   PRIVATE_FILE,
-  putForeignAside,
+  quarantine,
   removeQuietly,
   TEMPORARY,
   temporaryName,
@@ -141,7 +141,7 @@ const TOAST_MS = 20_000
 
 /** The one place where OpenCode opens the state: nothing of it is read before. @throws when foreign state cannot be moved */
 export const openState = (client: PluginInput["client"], projectRoot: string, log: Log): StateFolder => {
-  const aside = putForeignAside(projectRoot)
+  const aside = quarantine(projectRoot)
   if (aside) {
     log.warn("state that is not this account's own is put aside without being read", { ...aside, fix: HOW_TO_TRUST })
     const message = `${aside.path}: ${aside.reason}. ${HOW_TO_TRUST}`

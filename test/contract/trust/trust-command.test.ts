@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, wri
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { stateRoot } from "../../../.opencode/baton/host/project.ts"
-import { findForeign, MARK, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
+import { findForeign, MARK, quarantine } from "../../../.opencode/baton/host/state-mark.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { createPatient } from "../../support/files/doctor-patient.ts"
@@ -47,7 +47,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     put("tasks/a.json", "old")
     put("tasks/b.json", "b")
     rmSync(state(MARK))
-    putForeignAside(project)
+    quarantine(project)
     expect(baton("trust", "state", "--here").stdout).toBe("There is nothing to trust.\n")
     expect(baton("trust", "state", "--from", "state.foreign-none").stderr).toContain("there is no")
     put("tasks/a.json", "new")
@@ -75,7 +75,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     rmSync(stateRoot(project), { recursive: true })
     symlinkSync(temporaryFolder(), stateRoot(project))
     expect(baton("trust", "state").stderr).toContain("is not a folder")
-    putForeignAside(project)
+    quarantine(project)
     expect(baton("trust", "state").stderr).toContain("is a link")
     // One that a repository brings under the name of a newest one.
     const brought = join(project, ".opencode", "state.foreign-9")
@@ -103,7 +103,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     const { project, baton, state, put, aside } = setUp()
     put("tasks/a.json", "a")
     rmSync(state(MARK))
-    putForeignAside(project)
+    quarantine(project)
     put("outbox/1.json", RECORD)
     const before = snapshotTree(join(project, ".opencode"))
     const { status, stderr } = baton("trust", "state", "--from", aside()[0] ?? "")
@@ -142,7 +142,7 @@ test(promised("trust.A1", "doctor names foreign state, and what was put aside, a
   }
   expect(await statuses("state")).toContainEqual(["warning", expect.stringContaining(".opencode/state is not read")])
   expect(await statuses("handoffs")).toEqual([])
-  putForeignAside(patient.project)
+  quarantine(patient.project)
   expect(await statuses("state")).toContainEqual([
     "warning",
     expect.stringContaining("was put aside without being read"),

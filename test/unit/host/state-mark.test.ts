@@ -15,7 +15,7 @@ import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { findForeign, listAside, MARK, makeState, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
+import { findForeign, listAside, MARK, makeState, quarantine } from "../../../.opencode/baton/host/state-mark.ts"
 import { createAuditLog } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
@@ -54,7 +54,7 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toBeUndefined()
     renameSync(root, `${root}-moved`)
     expect(findForeign(`${root}-moved`)).toBeUndefined()
-    expect(putForeignAside(`${root}-moved`)).toBeUndefined()
+    expect(quarantine(`${root}-moved`)).toBeUndefined()
     await createStateFolder(`${root}-moved`).write(join(`${root}-moved`, ".opencode/state/b"), "y")
     expect(existsSync(state.root)).toBe(false)
   })
@@ -63,7 +63,7 @@ describe("the mark of a state folder", () => {
     const { root, write } = open()
     await write("tasks/a.json")
     cpSync(root, `${root}-copy`, { recursive: true })
-    const aside = putForeignAside(`${root}-copy`)
+    const aside = quarantine(`${root}-copy`)
     expect(aside?.reason).toContain("is a copy or a backup")
     expect(listAside(`${root}-copy`)).toEqual([aside?.path.split("/").at(-1)])
     expect(readFileSync(join(aside?.path ?? "", "tasks/a.json"), "utf8")).toBe("x")
@@ -147,7 +147,7 @@ describe("a state folder", () => {
     const { root, state, home } = open()
     writeFileSync(join(home, "mine.tmp"), "mine")
     symlinkSync(home, state.root)
-    expect(putForeignAside(root)?.reason).toBe("it is a link")
+    expect(quarantine(root)?.reason).toBe("it is a link")
     expect(readdirSync(home)).toEqual(["mine.tmp"])
   })
 
@@ -158,7 +158,7 @@ describe("a state folder", () => {
     writeFileSync(join(elsewhere, "state", "mine"), "mine")
     rmSync(join(root, ".opencode"), { recursive: true })
     symlinkSync(elsewhere, join(root, ".opencode"))
-    expect(() => putForeignAside(root)).toThrow(/is not used, since \.opencode is a link/)
+    expect(() => quarantine(root)).toThrow(/is not used, since \.opencode is a link/)
     expect(readdirSync(elsewhere)).toEqual(["state"])
   })
 
@@ -205,9 +205,9 @@ describe("a state folder", () => {
     git("add", "a")
     git("update-index", "--index-version", "4")
     vi.stubEnv("PATH", temporaryFolder())
-    expect(putForeignAside(root)).toBeUndefined()
+    expect(quarantine(root)).toBeUndefined()
     rmSync(state.path(MARK))
-    expect(putForeignAside(root)?.reason).toContain("this account did not make it here")
+    expect(quarantine(root)?.reason).toContain("this account did not make it here")
   })
 
   test(promised("trust.A7", "is for its account alone, and so are the audit and its key"), async () => {
