@@ -320,8 +320,7 @@ export const REQUIREMENTS = {
     "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
   "install.E7":
     "Prompts go to prompts/ where that folder is Baton's or not there, else to .opencode/prompts; the project's own stay alone.",
-  "install.G1":
-    "Installation acts on no bundle or state that came with the repository until it is told to take them over.",
+  "install.G1": "Installation acts on no bundle that came with the repository until it is told to take it over.",
   "install.G2":
     "doctor calls what differs from the manifest, or is not on it, broken, and imports no such file and none of another account.",
   "install.G3":
@@ -331,7 +330,7 @@ export const REQUIREMENTS = {
 
   "package.A1":
     "The tarball of npm pack installs, updates, checks and removes Baton by one command, from an empty folder and without a dependency; it holds the bundle and nothing of tests, benchmarks and pictures.",
-  "package.A2": "update keeps what the user changed, shows the difference, and leaves a project of 0.1.0 whole.",
+  "package.A2": "update keeps what the user changed, and shows the difference.",
   "package.A3":
     "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",
   "package.A4": "init --global serves every project from OpenCode's global folder, and uninstall --global removes it.",

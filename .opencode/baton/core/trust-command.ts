@@ -10,20 +10,18 @@ type Request = {
   readonly root: string
   /** Name of a folder that was put aside; the newest when absent. */
   readonly from: string | undefined
-  /** Only the state in its place, nothing that was put aside. */
-  readonly here: boolean
 }
 
 const parse = (args: readonly string[], here: string): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { from: { type: "string" }, here: { type: "boolean", default: false } },
+    options: { from: { type: "string" } },
   })
   const [what, directory, ...rest] = positionals
   if (what !== "state") throw new Error(`expected state, received '${what ?? ""}'`)
   if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
-  return { root: chooseProject(directory, here), from: values.from, here: values.here }
+  return { root: chooseProject(directory, here), from: values.from }
 }
 
 /** Moves what the other folder lacks; never what is neither a file nor a folder. @returns what stays behind */
@@ -43,16 +41,13 @@ const merge = (from: string, to: string): string[] => {
 
 /**
  * @param next what the user can do
- * @param isStrict the installer asks, whose user has not spoken of the state
  * @throws Error when git has a file of it
  */
-const refuseTracked = (folder: string, next: string, isStrict = false): void => {
+const refuseTracked = (folder: string, next: string): void => {
   const tracked = findTracked(folder)
   if (typeof tracked === "string") throw new Error(`git tracks ${tracked}${next}`)
-  if (tracked !== GIT_FAILED) return
-  const unknown = `git does not tell whether it tracks a file of ${folder}`
-  if (isStrict) throw new Error(`${unknown}: without --here it proceeds on your confirmation`)
-  complain(`trust: ${unknown}: proceeding on your confirmation`)
+  if (tracked === GIT_FAILED)
+    complain(`trust: git does not tell whether it tracks a file of ${folder}: proceeding on your confirmation`)
 }
 
 const takeBack = (root: string, name: string): string => {
@@ -68,17 +63,17 @@ const takeBack = (root: string, name: string): string => {
 }
 
 /** @throws Error in words for the user */
-const trustState = ({ root: projectRoot, from, here }: Request): string => {
+const trustState = ({ root: projectRoot, from }: Request): string => {
   const root = stateRoot(projectRoot)
   const found = lstatSync(root, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
-  if (found) refuseTracked(root, ": run git rm -r --cached .opencode/state, then this again", here)
+  if (found) refuseTracked(root, ": run git rm -r --cached .opencode/state, then this again")
   if (findForeign(projectRoot) !== undefined) {
     if (from !== undefined) throw new Error(`${root} is foreign itself: trust it without --from, or delete it, first`)
     markState(root)
     return `${root} is trusted`
   }
-  const name = from ?? (here ? undefined : listAside(projectRoot).at(-1))
+  const name = from ?? listAside(projectRoot).at(-1)
   if (name === undefined) return "There is nothing to trust."
   return takeBack(root, name)
 }
