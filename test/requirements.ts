@@ -212,8 +212,6 @@ export const REQUIREMENTS = {
     "Git makes and compares a pass's files byte for byte, and runs nothing that the repository or its user configured.",
   "pass-over.B5":
     "A stored content that is missing or damaged, or a record that leads elsewhere, is refused and never acted on.",
-  "pass-over.B6":
-    "Passes whose files an earlier version stored are shown and can be given up, and nothing of the user's is touched.",
   "pass-over.B7":
     "A process that lives is never taken for dead, and one that lost the lock of a pass says so and carries nothing.",
   "pass-over.B8":

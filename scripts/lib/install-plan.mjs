@@ -139,7 +139,7 @@ const bundleOf = (source) => {
 const PROMPTS = "prompts"
 export const PROMPTS_BESIDE_OWN = ".opencode/prompts"
 /** Identifies Baton's prompts among a project's own files; see docs/prompts.md and task/prompts.ts. */
-const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
+const CONTRACT_COMMENT = /^<!--[ \t]*baton:/m
 
 /** @param {string} path */
 const isPromptOfBaton = (path) => isFile(path) && CONTRACT_COMMENT.test(new TextDecoder().decode(read(path)))

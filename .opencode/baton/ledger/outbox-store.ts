@@ -156,7 +156,7 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
-/** The last part tells the subject; records of earlier versions have none. */
+/** The last part tells the subject. */
 const TAGGED = /^(\d{13}-\d{6}-[^-]+-)([0-9a-f]{8})(?=\.json$)/
 const tagOf = (subject: string): string => createHash("sha256").update(subject).digest("hex").slice(0, 8)
 
@@ -272,7 +272,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
     list: async (subject?: string): Promise<string[]> => {
       const wanted = subject === undefined ? undefined : tagOf(subject)
       const isWanted = (name: string): boolean =>
-        !done.has(name) && (wanted === undefined || [wanted, undefined].includes(TAGGED.exec(name)?.[2]))
+        !done.has(name) && (wanted === undefined || wanted === TAGGED.exec(name)?.[2])
       const before = [...own.keys()]
       const failed = { error: undefined as unknown }
       const names = await onDisk().catch((error: unknown) => {

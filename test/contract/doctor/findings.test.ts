@@ -46,7 +46,7 @@ const record = (path: string, text: string) => {
 }
 /** Names a file in the manifest, with a sum that it has not. */
 const list = (path: string) => appendFileSync(join(patient.project, MANIFEST), `1\t1\t${path}\n`)
-/** Keeps the user's file at the path, as an installation of 0.1.0 did. */
+/** Keeps the user's file at the path, as an installation does. */
 const layBeside = (path: string, own: string) => {
   patient.write(`${path}.baton-new`, patient.read(path))
   patient.write(path, own)

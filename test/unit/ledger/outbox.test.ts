@@ -253,9 +253,6 @@ describe("the outbox", () => {
     const [own = ""] = files().filter((name) => read(name).includes('"a"'))
     writeFileSync(join(outboxFolder, other), read(own))
     expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
-    // As version 0.1.0 named them.
-    renameSync(join(outboxFolder, own), join(outboxFolder, "0000000000001-000000-1a2b3c4d.json"))
-    expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
     expect(await createOutboxStore(state).list()).toHaveLength(3)
   })
 
