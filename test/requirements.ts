@@ -341,6 +341,8 @@ export const REQUIREMENTS = {
     "State that this account did not make in this very folder, that git tracks, or that is a link, is put aside without being read; log, toast and doctor name it, and baton trust state takes it back.",
   "trust.A2":
     "What is read from the state acts within its project alone: on paths inside, and on words that OpenCode has.",
+  "trust.A5":
+    "All that is stored has one format with a number: this version reads what it wrote, and leaves the state of a newer format where it is and says so.",
   "trust.A7":
     "State, audit, and the ledger's folder that Baton makes are readable to their account alone; a pass's copy keeps the permissions of files and folders.",
   "trust.A8":

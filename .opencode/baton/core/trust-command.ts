@@ -4,7 +4,17 @@ import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { stateRoot } from "../host/project.ts"
-import { findForeign, findTracked, GIT_FAILED, listAside, MARK, makeState, markState } from "../host/state-mark.ts"
+import {
+  findForeign,
+  findTracked,
+  GIT_FAILED,
+  isNewer,
+  listAside,
+  MARK,
+  makeState,
+  markState,
+  NEWER,
+} from "../host/state-mark.ts"
 
 type Request = {
   readonly root: string
@@ -40,10 +50,11 @@ const merge = (from: string, to: string): string[] => {
 }
 
 /**
- * @param next what the user can do
- * @throws Error when git has a file of it
+ * @param next what the user can do about a tracked file
+ * @throws Error when git has a file of it, or its format is a newer Baton's
  */
-const refuseTracked = (folder: string, next: string): void => {
+const refuse = (folder: string, next: string): void => {
+  if (isNewer(folder)) throw new Error(`${folder} stays as it is: ${NEWER}`)
   const tracked = findTracked(folder)
   if (typeof tracked === "string") throw new Error(`git tracks ${tracked}${next}`)
   if (tracked === GIT_FAILED)
@@ -54,7 +65,7 @@ const takeBack = (root: string, name: string): string => {
   const from = join(dirname(root), name)
   if (!listAside(dirname(dirname(root))).includes(name)) throw new Error(`there is no ${from}`)
   if (!lstatSync(from).isDirectory()) throw new Error(`${from} is a link: put what it leads to in its place`)
-  refuseTracked(from, ", so that it came with the repository: --from NAME takes another one")
+  refuse(from, ", so that it came with the repository: --from NAME takes another one")
   makeState(root)
   for (const own of [MARK, ".gitignore"]) rmSync(join(from, own), { force: true, recursive: true })
   const left = merge(from, root)
@@ -67,7 +78,7 @@ const trustState = ({ root: projectRoot, from }: Request): string => {
   const root = stateRoot(projectRoot)
   const found = lstatSync(root, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
-  if (found) refuseTracked(root, ": run git rm -r --cached .opencode/state, then this again")
+  if (found) refuse(root, ": run git rm -r --cached .opencode/state, then this again")
   if (findForeign(projectRoot) !== undefined) {
     if (from !== undefined) throw new Error(`${root} is foreign itself: trust it without --from, or delete it, first`)
     markState(root)

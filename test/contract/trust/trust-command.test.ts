@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { stateRoot } from "../../../.opencode/baton/host/project.ts"
-import { findForeign, MARK, quarantine } from "../../../.opencode/baton/host/state-mark.ts"
+import { findForeign, MARK, quarantine, STATE_FORMAT } from "../../../.opencode/baton/host/state-mark.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
 import { createPatient } from "../../support/files/doctor-patient.ts"
@@ -81,6 +81,17 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     execFileSync("git", ["-C", project, "add", "-f", brought])
     expect(baton("trust", "state").stderr).toContain("git tracks .opencode/state.foreign-9/outbox/1.json")
     expect(existsSync(join(brought, "outbox/1.json"))).toBe(true)
+  })
+
+  once(promised("trust.A5", "a state of a newer format is not trusted: its files would be misread"), () => {
+    const { project, baton, put } = setUp()
+    put("tasks/a.json", "a")
+    put(MARK, `${STATE_FORMAT + 1} signed`)
+    const before = snapshotTree(stateRoot(project))
+    expect(baton("trust", "state")).toMatchObject({ status: 1, stderr: expect.stringContaining("a newer Baton") })
+    expect(snapshotTree(stateRoot(project))).toEqual(before)
+    quarantine(project)
+    expect(baton("trust", "state")).toMatchObject({ status: 1, stderr: expect.stringContaining("a newer Baton") })
   })
 
   once(promised("trust.A1", "where git fails, a person's confirmation counts"), () => {

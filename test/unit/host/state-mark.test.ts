@@ -15,7 +15,16 @@ import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { findForeign, listAside, MARK, makeState, quarantine } from "../../../.opencode/baton/host/state-mark.ts"
+import {
+  findForeign,
+  listAside,
+  MARK,
+  makeState,
+  NEWER,
+  quarantine,
+  STATE_FORMAT,
+  signFor,
+} from "../../../.opencode/baton/host/state-mark.ts"
 import { createAuditLog } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
@@ -92,6 +101,23 @@ describe("the mark of a state folder", () => {
     await write("tasks/a.json")
     vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
     expect(findForeign(root)).toBeUndefined()
+  })
+
+  test(promised("trust.A5", "of a newer format leaves the state where it is, and says so"), async () => {
+    const { root, state, write } = open()
+    await write("tasks/a.json")
+    const mark = (format: number) => {
+      const text = `${format} ${signFor(state.root, `Baton's state, format ${format}`)}\n`
+      writeFileSync(state.path(MARK), text)
+      return text
+    }
+    expect(readFileSync(state.path(MARK), "utf8")).toBe(mark(STATE_FORMAT))
+    expect(findForeign(root)).toBeUndefined()
+    const newer = mark(STATE_FORMAT + 1)
+    expect(findForeign(root)).toBe(NEWER)
+    expect(() => quarantine(root)).toThrow(/a newer Baton.* Update Baton/)
+    writeFileSync(state.path(MARK), newer.replace(/.$/m, "x"))
+    expect(findForeign(root), "which is signed").toContain("this account did not make it here")
   })
 
   test(promised("trust.A1", "without a place for its key lets state work, and is explained"), async () => {

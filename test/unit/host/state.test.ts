@@ -28,8 +28,8 @@ describe("stored session state", () => {
   test.each([
     ["garbage", "{not json"],
     ["nothing", ""],
-    ["another version", JSON.stringify({ ...RECORD, version: 1 })],
-    ["a missing field", JSON.stringify({ version: 2, sessionID: "ses_1" })],
+    ["another version", JSON.stringify({ ...RECORD, version: 2 })],
+    ["a missing field", JSON.stringify({ version: 1, sessionID: "ses_1" })],
     ["bytes that are no text", "\u0000\u0001\ufffd"],
   ])(promised("faults.F1", "%s in a state file is ignored with a warning"), async (_what, content) => {
     const { store, state, log } = openStore()
