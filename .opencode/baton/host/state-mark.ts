@@ -1,6 +1,6 @@
 /**
  * Tells the state that Baton made in this very folder from state that came with a repository, a copy or a backup: its mark can
- * be made only with a key that lies outside of the project (docs/adr/0018).
+ * be made only with a key that lies outside of the project (docs/adr/0018, 0023).
  */
 import { createHmac, randomBytes } from "node:crypto"
 import {
