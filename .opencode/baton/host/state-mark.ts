@@ -184,7 +184,7 @@ export const makeState = (root: string): void => {
 /** @returns the text of the mark; "" where there is no such file. @throws the file system's own error */
 const readMark = (root: string): string => {
   const path = join(root, MARK)
-  return lstatSync(path, { throwIfNoEntry: false })?.isFile() ? readOwnTextSync(path).trim() : ""
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() ? readOwnTextSync(path, { isForeign: true }).trim() : ""
 }
 
 const formatOf = (mark: string): number => Number.parseInt(mark, 10)
