@@ -26,13 +26,11 @@ import {
   type PassFolder,
   passFolder,
   readStage,
-  refuseEarlier,
   renderPatch,
   type Stage,
   type StoredChanges,
   saveChanges,
   saveTarget,
-  skippedEarlier,
   toModification,
 } from "./stored.ts"
 
@@ -236,7 +234,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     passID: string,
     { folder, stage, toolPaths }: { folder: PassFolder; stage: KnownStage; toolPaths: ReadonlySet<string> },
   ): Promise<Changes> => {
-    if (stage.kind === "earlier") return { ...NO_CHANGES, skipped: [skippedEarlier(folder)] }
     if (stage.kind === "working" && stage.base === undefined) {
       // No tool of the child was let in, so the sandbox holds no work.
       await removeFiles(folder)
@@ -314,7 +311,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       { allOrNothing, by }: ApplyOptions,
     ): Promise<{ readonly kind: "applied"; readonly files: readonly FileResult[] } | Refusal> =>
       withPass("applying", passID, async (folder, stage) => {
-        if (stage.kind === "earlier") return refuseEarlier(folder)
         if (stage.kind !== "stored") {
           return refusals.wrongState("the child still works", "Wait until the pass has returned.")
         }

@@ -13,16 +13,8 @@ import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
 import { type Change, changeSchema, isInRepository, pathSchema, stateFields } from "./change.ts"
 import { isInside } from "./paths.ts"
-import {
-  findRepository,
-  type Git,
-  type Refusal,
-  RefusalError,
-  refusals,
-  removeIndex,
-  renderList,
-} from "./repository.ts"
-import { EXACT_RENAMES, isLarge, LARGE_AS_BINARY, type Skipped, statIfThere, writeTree } from "./snapshot.ts"
+import { findRepository, type Git, RefusalError, refusals, removeIndex, renderList } from "./repository.ts"
+import { EXACT_RENAMES, isLarge, LARGE_AS_BINARY, statIfThere, writeTree } from "./snapshot.ts"
 
 const PASSES_FOLDER = "pass-over"
 
@@ -45,8 +37,6 @@ export const passFolder = (state: Pick<StateFolder, "path">, passID: string) => 
     /** Exists while files are written into the project. */
     journal: join(root, "apply.json"),
     sandbox: state.path(PASSES_FOLDER, passID, "copy"),
-    /** The record of a pass of version 0.1.0. */
-    earlier: join(root, "record.json"),
   }
 }
 
@@ -112,16 +102,11 @@ export type Stage =
       readonly changes: StoredChanges
       readonly journal: Journal | undefined
     }
-  /** Of version 0.1.0: it is shown, and can be given up. */
-  | { readonly kind: "earlier"; readonly isWorking: boolean }
 
 /** @throws zod's error, or SyntaxError, for a damaged file */
 export const readStage = async (folder: PassFolder): Promise<Stage> => {
   const record = await readStored(folder.record, recordSchema)
-  if (record === undefined) {
-    if (statIfThere(folder.earlier) === undefined) return { kind: "none" }
-    return { kind: "earlier", isWorking: statIfThere(folder.changes) === undefined }
-  }
+  if (record === undefined) return { kind: "none" }
   const { target } = record
   const changes = await readStored(folder.changes, changesSchema)
   if (changes === undefined) return { kind: "working", target, base: await readText(folder.base) }
@@ -147,17 +132,6 @@ export const findTarget = async (state: Pick<StateFolder, "root">, target: strin
   const isOwn = isInside(project, real) || (await findRepository(project))?.top === real
   return isOwn ? real : undefined
 }
-
-const EARLIER = "the pass was made by an earlier version of Baton, whose stored files this one cannot apply"
-
-export const refuseEarlier = (folder: PassFolder): Refusal =>
-  refusals.wrongState(EARLIER, `Their contents are in ${folder.root}. pass_over_reject gives them up.`)
-
-/** For the result of a pass that was at work when its version of Baton ended. */
-export const skippedEarlier = ({ root, sandbox }: PassFolder): Skipped => ({
-  path: ".",
-  reason: `${EARLIER}; they are in ${root} and ${sandbox}`,
-})
 
 export type PendingPass = {
   readonly passID: string
@@ -189,8 +163,7 @@ export const listPending = async (
       if (stage.kind === "none") return undefined
       if (stage.kind === "working") return { ...known, state: "working" }
       if (record && isSettled(record)) return undefined
-      if (stage.kind === "earlier" && stage.isWorking) return { ...known, state: "damaged", reason: EARLIER }
-      return { ...known, state: stage.kind === "stored" && stage.journal ? "applying" : "stored" }
+      return { ...known, state: stage.journal ? "applying" : "stored" }
     } catch (error) {
       return { ...known, state: "damaged", reason: describeError(error) }
     }
