@@ -23,17 +23,14 @@ import {
   recordID,
   subjectOf,
 } from "./outbox-store.ts"
-import { checkHasTask, chooseParked, renewRecords, type Target, taskOf } from "./parked.ts"
+import { chooseParked, renewRecords, taskOf } from "./parked.ts"
 
 type Request = { readonly root: string; readonly json: boolean } & (
   | { readonly action: "list" }
   | { readonly action: "retry"; readonly names: readonly string[] }
-  | { readonly action: "retarget"; readonly names: readonly string[]; readonly taskID: string }
 )
 
-const TASK_ID = /^[a-z]{2,}-[0-9a-f]{4,12}$/
-
-/** Parses `[list | retry [RECORD …] | retarget ID [RECORD …]] [DIR] [--json]`. @throws Error in words for the user */
+/** Parses `[list | retry [RECORD …]] [DIR] [--json]`. @throws Error in words for the user */
 const parse = (args: readonly string[], here: string): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -53,14 +50,8 @@ const parse = (args: readonly string[], here: string): Request => {
       return { ...common, action }
     case "retry":
       return { ...common, action, names }
-    case "retarget": {
-      const [taskID, ...records] = names.map((name) => name.toLowerCase())
-      if (taskID === undefined) throw new Error("retarget needs the id of the task that gets the records")
-      if (!TASK_ID.test(taskID)) throw new Error(`expected the id of a task such as ts-b54507, received '${taskID}'`)
-      return { ...common, action, taskID, names: records }
-    }
     default:
-      throw new Error(`expected list, retry, retarget or a folder, received '${action}'`)
+      throw new Error(`expected list, retry or a folder, received '${action}'`)
   }
 }
 
@@ -120,7 +111,7 @@ const renderOutcome = ({ id, state, reason, entry }: Reported): string => {
 }
 
 const NEXT = `
-Deliver parked records again: baton outbox retry. To another task: baton outbox retarget ID`
+Deliver parked records again: baton outbox retry`
 
 const FAILED_EXIT_CODE = 1
 const READ_DEADLINE_MS = 10_000
@@ -193,56 +184,33 @@ const withLock = async <T>({ store }: Place, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** @throws Error unless the ledger has the task */
-const readTarget = async ({ ledger }: Place, id: string): Promise<Target> => {
+/** @returns the task's description. @throws Error unless the ledger has the task */
+const readDescription = async ({ ledger }: Place, id: string): Promise<string> => {
   const read = await readTask(ledger, id)
-  if (read.kind === "found") return { id, description: read.task.description.untrusted }
+  if (read.kind === "found") return read.task.description.untrusted
   throw new Error(read.kind === "unknown" ? `the ledger has no task ${id}; prog list shows its tasks` : read.reason)
 }
 
-/** The records to bring to another task; without names those of the one task that the ledger does not know. */
-const chooseForTask = async (place: Place, names: readonly string[]): Promise<readonly ParkedEntry[]> => {
-  const parked = await place.store.listParked()
-  if (names.length > 0) {
-    const chosen = chooseParked(parked, names)
-    for (const one of chosen) checkHasTask(one)
-    return chosen
-  }
-  const tasks = [...new Set(parked.flatMap(({ record }) => (record && taskOf(record.entry)) ?? []))]
-  const unknown: string[] = []
-  for (const id of tasks) if ((await readTask(place.ledger, id)).kind === "unknown") unknown.push(id)
-  if (unknown.length === 0) throw new Error("no record of a task that the ledger does not know is parked")
-  if (unknown.length > 1)
-    throw new Error(`records of ${unknown.join(" and ")} are parked: say which you mean, by its id`)
-  return chooseParked(parked, unknown)
-}
-
 type Restorable = { readonly name: string; readonly record: OutboxRecord }
-const NO_TASK: Target = { id: "", description: "" }
 
 /**
  * Puts records back into the outbox, in their order.
  *
- * @param other the task they go to, if it is another one
  * @returns why those that stay are still parked, by name; the new names of the others
  */
-const putBack = async (place: Place, chosen: readonly ParkedEntry[], other?: Target) => {
+const putBack = async (place: Place, chosen: readonly ParkedEntry[]) => {
   const obstacles = new Map<string, string>()
   const names = new Map<string, string>()
-  const put = async (group: readonly Restorable[], findTarget: () => Promise<Target>): Promise<void> => {
+  const all = chosen.flatMap(({ file, record }): Restorable[] => (record ? [{ name: basename(file), record }] : []))
+  for (const id of new Set(all.map(({ record }) => taskOf(record.entry)))) {
+    const group = all.filter(({ record }) => taskOf(record.entry) === id)
     try {
-      for (const { name, record } of renewRecords(group, await findTarget()))
+      const description = id === undefined ? "" : await readDescription(place, id)
+      for (const { name, record } of renewRecords(group, description))
         names.set(name, await place.store.putBack(name, record))
     } catch (error) {
       for (const { name } of group) obstacles.set(name, reasonOf(error))
     }
-  }
-  const all = chosen.flatMap(({ file, record }) => (record ? [{ name: basename(file), record }] : []))
-  if (other) await put(all, async () => other)
-  const own = other ? [] : all
-  for (const id of new Set(own.map(({ record }) => taskOf(record.entry)))) {
-    const group = own.filter(({ record }) => taskOf(record.entry) === id)
-    await put(group, async () => (id === undefined ? NO_TASK : await readTarget(place, id)))
   }
   return { obstacles, names }
 }
@@ -260,23 +228,18 @@ const deliver = async ({ ledger, state }: Place): Promise<(name: string) => stri
   return (name) => reasons.get(name) ?? lastFailure
 }
 
-type Sending = Exclude<Request, { action: "list" }>
-
-const send = async (place: Place, request: Sending): Promise<readonly Reported[]> => {
+const send = async (place: Place, names: readonly string[]): Promise<readonly Reported[]> => {
   const { store } = place
-  const { action, names } = request
-  const other = action === "retarget" ? await readTarget(place, request.taskID) : undefined
   const prepare = async () => {
-    const chosen = other ? await chooseForTask(place, names) : chooseParked(await store.listParked(), names)
-    const { obstacles, names: renamed } = await putBack(place, chosen, other)
+    const chosen = chooseParked(await store.listParked(), names)
+    const { obstacles, names: renamed } = await putBack(place, chosen)
     const nameOf = ({ file }: ParkedEntry): string => renamed.get(basename(file)) ?? basename(file)
     const left = new Map(chosen.map((one) => [nameOf(one), one.record]))
     const before = new Map(chosen.map((one) => [nameOf(one), basename(one.file)]))
     const sent = new Map<string, OutboxRecord | undefined>()
     for (const name of await store.list()) {
       const read = await store.read(name)
-      const isWanted = left.has(name) || (action === "retry" && names.length === 0)
-      if (isWanted) sent.set(name, read.kind === "record" ? read.record : undefined)
+      if (left.has(name) || names.length === 0) sent.set(name, read.kind === "record" ? read.record : undefined)
     }
     return { obstacles, before, sent: new Map([...left, ...sent]) }
   }
@@ -297,7 +260,7 @@ const run = async (request: Request): Promise<number> => {
   const place = openOutbox(request.root)
   try {
     if (request.action === "list") return await list(place, request.json)
-    const outcome = await send(place, request)
+    const outcome = await send(place, request.names)
     if (request.json) printJSON(outcome)
     else print(outcome.length === 0 ? "No records" : outcome.map(renderOutcome).join("\n"))
     return outcome.every(({ state }) => state === "delivered") ? 0 : FAILED_EXIT_CODE

@@ -1,12 +1,5 @@
 import { newestOfEach, splitHandoffs, toHandoffBody } from "./description.ts"
-import {
-  describeEntry,
-  type OutboxEntry,
-  type OutboxRecord,
-  type ParkedEntry,
-  PUT_BACK,
-  recordID,
-} from "./outbox-store.ts"
+import { type OutboxEntry, type OutboxRecord, type ParkedEntry, PUT_BACK, recordID } from "./outbox-store.ts"
 
 export const taskOf = (entry: OutboxEntry): string | undefined => ("taskID" in entry ? entry.taskID : undefined)
 
@@ -27,25 +20,8 @@ export const chooseParked = (parked: readonly ParkedEntry[], names: readonly str
   return parked.filter((one) => names.some((name) => fits(one, name)))
 }
 
-/** @throws Error for a record that belongs to no task, in words for the user */
-export const checkHasTask = ({ file, record }: ParkedEntry): void => {
-  if (!record) throw new Error(`${recordID(file)} is no record that can be read, and stays parked`)
-  if (taskOf(record.entry) === undefined)
-    throw new Error(`${recordID(file)} is a ${describeEntry(record.entry)}, which belongs to no task`)
-}
-
-/** The task that parked records go to. */
-export type Target = { readonly id: string; readonly description: string }
-
-/** The specification that a handoff carries is the one of its first task. */
-const redirect = (entry: OutboxEntry, { id }: Target): OutboxEntry => {
-  if (!("taskID" in entry) || entry.taskID === id) return entry
-  if (entry.kind === "log") return { ...entry, taskID: id }
-  return { kind: entry.kind, taskID: id, sessionID: entry.sessionID, section: entry.section }
-}
-
 /** Turns a handoff into a log entry if the description has a newer one of its session. */
-const keepNewer = (entry: OutboxEntry, { description }: Target): OutboxEntry => {
+const keepNewer = (entry: OutboxEntry, description: string): OutboxEntry => {
   if (entry.kind !== "handoff") return entry
   const body = toHandoffBody(entry.section)
   if (newestOfEach([...splitHandoffs(description).handoffs, body]).includes(body)) return entry
@@ -53,18 +29,20 @@ const keepNewer = (entry: OutboxEntry, { description }: Target): OutboxEntry => 
 }
 
 /**
- * Prepares parked records for their delivery to a task, which may be another one than before.
+ * Prepares parked records of one task for their delivery.
  *
  * The task may have a log entry already, for example from a copy of the record. The attempt makes the delivery look for it:
  * the first of equal entries is written if the task has none, the second if it has one.
+ *
+ * @param description of the task
  */
 export const renewRecords = <Parked extends { readonly record: OutboxRecord }>(
   parked: readonly Parked[],
-  target: Target,
+  description: string,
 ): Parked[] => {
   const counts = new Map<string, number>()
   const renew = (record: OutboxRecord): OutboxRecord => {
-    const entry = keepNewer(redirect(record.entry, target), target)
+    const entry = keepNewer(record.entry, description)
     if (entry.kind !== "log") return { ...record, entry, attempt: undefined }
     const equalBefore = counts.get(entry.message) ?? 0
     counts.set(entry.message, equalBefore + 1)

@@ -99,7 +99,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
       `${parked}  2026-01-01 10:20  log of ${UNKNOWN}  Compaction 1: done`,
       `  parked since 2026-01-02 03:04: the ledger has no task ${UNKNOWN}`,
       "",
-      "Deliver parked records again: baton outbox retry. To another task: baton outbox retarget ID",
+      "Deliver parked records again: baton outbox retry",
       "",
     ])
     expect([readdirSync(folder), readdirSync(parkedFolder)]).toEqual(before)
@@ -125,60 +125,44 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(outbox(["retry", task]).stderr).toBe(`outbox: no record with the id or the task '${task}' is parked\n`)
   })
 
-  testHere(promised("outbox.A1", "brings the records of a task to another one, none twice"), () => {
+  testHere(promised("outbox.A1", "brings the records of a task to it, none twice"), () => {
     const { outbox, prog, show, addTask, park } = setUp()
-    const [task, other] = [addTask("A task"), addTask("Another")]
+    const task = addTask("A task")
     prog("log", task, "written by hand")
-    const logs = ["one", "written by hand", "same", "same"].map((message) => log(message))
-    const ids = [...logs, { ...handoff("Go on."), specification: "Not this." }].map(park)
+    const logs = ["one", "written by hand", "same", "same"].map((message) => log(message, task))
+    const ids = [...logs, handoff("Go on.", task)].map(park)
     const kept = park(log("not meant", "ts-eeeeee"))
-    const which = `records of ${UNKNOWN} and ts-eeeeee are parked: say which you mean, by its id`
-    expect(outbox(["retarget", task]).stderr).toBe(`outbox: ${which}\n`)
-    const stderr = "outbox: the ledger has no task ts-dddddd; prog list shows its tasks\n"
-    expect(outbox(["retarget", "ts-dddddd", UNKNOWN])).toEqual({ status: 1, stdout: "", stderr })
-    const moved = outbox(["retarget", task.toUpperCase(), UNKNOWN.toUpperCase()])
+    const moved = outbox(["retry", task.toUpperCase()])
     expect(moved, moved.stderr).toMatchObject({ status: 0 })
     expect(outcomes(moved.stdout)).toEqual(ids.map((id) => `delivered ${id}`))
     expect(show(task).messages).toEqual(["written by hand", "one", "same", "same"])
     expect(show(task).description).toMatch(/^Build it\.\n\n<!-- baton:handoff [\s\S]*Go on\./)
     expect(JSON.parse(outbox(["--json"]).stdout)).toMatchObject([{ id: kept, state: "parked" }])
-    expect(outbox(["retarget", other, kept.toUpperCase()]).status).toBe(0)
-    expect(show(other).messages).toEqual(["not meant"])
   })
 
-  testHere(promised("outbox.A1", "says of a record that was brought to another task that it waits there"), () => {
-    const { outbox, addTask, park, wait } = setUp()
-    const task = addTask("A task")
-    const before = wait(log("first", task), { at: new Date().toISOString(), by: "1-ended" })
-    const id = park(log("second"))
-    const { status, stdout } = outbox(["retarget", task])
-    expect([status, outcomes(stdout)]).toEqual([1, [`waiting ${id.slice(0, -8)}${before.slice(-8)}`]])
-  })
-
-  testHere(promised("outbox.A1", "two at once bring each record to one task, once"), async () => {
+  testHere(promised("outbox.A1", "several at once bring each record to its task, once"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const tasks = [addTask("A task"), addTask("Another")]
     const messages = ["one", "two", "three", "four"]
-    for (const message of messages) park(log(message))
-    await Promise.all([...tasks, ...tasks].map((task) => once(start("retarget", task), "exit")))
+    for (const task of tasks) for (const message of messages) park(log(message, task))
+    await Promise.all([1, 2, 3, 4].map(() => once(start("retry"), "exit")))
     // One may have found all delivered by another.
     expect(outbox([])).toMatchObject({ stdout: "No records\n" })
-    expect(tasks.flatMap((task) => show(task).messages)).toEqual(messages)
+    expect(tasks.map((task) => show(task).messages)).toEqual([messages, messages])
   })
 
   testHere(promised("outbox.A1", "a kill -9 in the middle neither loses nor doubles a record"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const task = addTask("A task")
     const messages = Array.from({ length: 12 }, (_, at) => `record ${at}`)
-    for (const message of messages) park(log(message))
+    for (const message of messages) park(log(message, task))
     const random = testRandom()
     for (let kill = 0; kill < runs(2); kill++) {
-      const child = start("retarget", task)
+      const child = start("retry")
       const timer = setTimeout(() => child.kill("SIGKILL"), 100 + random() * 700)
       await once(child, "exit")
       clearTimeout(timer)
     }
-    outbox(["retarget", task, UNKNOWN])
     // Records wait while a program that the killed process started may still be writing.
     await eventually("an empty outbox", () => outbox(["retry"]).status === 0 || undefined, 40_000, 500)
     expect(show(task).messages).toEqual(messages)
@@ -210,8 +194,6 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
       expect(listed.stdout).toContain(told)
     expect(listed.stdout).not.toMatch(/secret|[^\P{Cc}\n]/u)
 
-    const unread = "outbox: link is no record that can be read, and stays parked\n"
-    expect(outbox(["retarget", task, "link"]).stderr).toBe(unread)
     const tried = outbox(["retry"])
     expect(tried.status).toBe(1)
     expect(tried.stdout).toContain(`delivered  ${id}`)
@@ -233,7 +215,6 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     const [first, second] = [`parked     ${ids[0]}  log of ${task}  one`, `waiting    ${ids[1]}  log of ${task}  two`]
     const stdout = `${first}  ${reason}\n${second}  ${reason}\n`
     expect(outbox(["retry"], without)).toMatchObject({ status: 1, stdout })
-    expect(outbox(["retarget", task], without)).toMatchObject({ status: 1, stderr: `outbox: ${reason}\n` })
     mkdirSync(join(project, "retry"))
     expect(outbox(["retry"])).toMatchObject({ status: 0 })
     expect(show(task).messages).toEqual(["one", "two"])

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest"
 import type { OutboxEntry, OutboxRecord, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
-import { checkHasTask, chooseParked, renewRecords } from "../../../.opencode/baton/ledger/parked.ts"
+import { chooseParked, renewRecords } from "../../../.opencode/baton/ledger/parked.ts"
 import { promised } from "../../requirements.ts"
 
 const AT = "2026-01-01T10:00:00.000Z"
-const RIGHT = { id: "ts-00000b", description: "Spec." }
 
 const log = (message: string, taskID = "ts-00000a"): OutboxEntry => ({ kind: "log", taskID, message })
 const section = (session: string, number: number, at = AT) =>
@@ -40,36 +39,24 @@ describe("parked records", () => {
   test.each([["ts-00000d"], ["00000"], [""], ["demo"], [".."]])("%j names no record", (name) => {
     expect(() => chooseParked(parked, ["1-000000-aa", name])).toThrow(`no record with the id or the task '${name}'`)
   })
-
-  test("a record of no task cannot go to one", () => {
-    const [ofTask, , damaged, ofProject] = parked
-    expect(() => ofTask && checkHasTask(ofTask)).not.toThrow()
-    expect(() => damaged && checkHasTask(damaged)).toThrow("1-000002-cc is no record that can be read")
-    expect(() => ofProject && checkHasTask(ofProject)).toThrow("1-000003-dd is a retire of demo, which belongs to no")
-  })
 })
 
 describe("a record that is put back", () => {
-  const renew = (...entries: OutboxEntry[]) => {
-    const records = entries.map((entry) => record(entry))
-    return renewRecords(records, RIGHT).map((one) => one.record)
-  }
-
-  test(promised("outbox.A1", "goes to its new task without the old one's specification and attempt"), () => {
-    const before = { at: AT, by: "1-a", equalBefore: 4 }
-    const [moved] = renewRecords([record(log("one"), before)], RIGHT)
-    const attempt = { at: AT, by: "baton outbox", equalBefore: 0 }
-    expect(moved?.record).toEqual({ version: 1, createdAt: AT, entry: log("one", RIGHT.id), attempt })
-    const [redirected] = renew(handoff(section("ses_A", 1)))
-    expect(redirected?.entry).toEqual(own(section("ses_A", 1), RIGHT.id))
+  test(promised("outbox.A1", "is looked for in the log before it is written"), () => {
+    const [first, second] = renewRecords([record(log("one")), record(log("one"))], "Spec.")
+    expect([first, second].map((one) => one?.record.attempt)).toEqual([
+      { at: AT, by: "baton outbox", equalBefore: 0 },
+      { at: AT, by: "baton outbox", equalBefore: 1 },
+    ])
   })
 
-  test("stays as it is for its own task, with the attempt that was begun", () => {
+  test("stays as it is, with the attempt that was begun", () => {
     const before = { at: AT, by: "1-a", equalBefore: 4 }
-    const own = record(log("one", RIGHT.id), before)
-    expect(renewRecords([own], RIGHT)).toEqual([own])
-    expect(renew(handoff(section("ses_A", 1), RIGHT.id))[0]?.entry).toHaveProperty("specification")
-    expect(renew(retired)[0]).toMatchObject({ entry: retired })
+    const begun = record(log("one"), before)
+    expect(renewRecords([begun], "Spec.")).toEqual([begun])
+    const [first, second] = renewRecords([record(handoff(section("ses_A", 1))), record(retired)], "Spec.")
+    expect(first?.record.entry).toHaveProperty("specification")
+    expect(second).toMatchObject({ record: { entry: retired } })
   })
 
   test.each([
@@ -80,8 +67,7 @@ describe("a record that is put back", () => {
     ["none", [], "handoff"],
   ])(promised("outbox.A1", "a handoff does not replace a newer one: there is %s"), (_what, has, expected) => {
     const marked = (text: string) => `\n\n<!-- baton:handoff 000000000000, x -->\n${text}\n<!-- /baton:handoff -->`
-    const target = { ...RIGHT, description: `Spec.${has.map(marked).join("")}` }
-    const [one] = renewRecords([record(handoff(section("ses_A", 1)))], target)
+    const [one] = renewRecords([record(handoff(section("ses_A", 1)))], `Spec.${has.map(marked).join("")}`)
     expect(one?.record.entry.kind).toBe(expected)
     if (one?.record.entry.kind === "log") expect(one.record.entry.message).toContain(section("ses_A", 1))
   })

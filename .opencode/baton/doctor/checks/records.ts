@@ -194,8 +194,7 @@ const describeParked = ({ file, record, reason, since }: ParkedEntry): Observati
   const what = record === undefined ? "a record" : `a ${describeEntry(record.entry)}`
   const message = `${what} could not be delivered and is parked${since === "" ? "" : ` since ${since}`}: ${reason}`
   const id = recordID(file)
-  const other = record && "taskID" in record.entry ? `, or ${OUTBOX} retarget ID ${id} to bring it to another task` : ""
-  return warning(message, `Mend the cause and run ${OUTBOX} retry ${id}${other}; or delete ${file}.`)
+  return warning(message, `Mend the cause and run ${OUTBOX} retry ${id}; or delete ${file}.`)
 }
 
 /** Parsing a record needs zod, which a fresh project does not have; the notes beside the records can still be read. */
