@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { describe, expect, test } from "vitest"
 import { ENDS, type EndKind } from "../../../.opencode/baton/ledger/embedded/run-ends.ts"
 import { OPEN_RUNS_QUERY } from "../../../.opencode/baton/ledger/embedded/runs.ts"
@@ -87,6 +88,22 @@ describe("the end of a run", () => {
   test(promised("queue.A2", "the table names every kind"), () => {
     expect(Object.keys(ORACLE).toSorted()).toEqual(Object.keys(ENDS).toSorted())
   })
+
+  test(
+    promised("queue.A2", "a worker that is killed before its agent's session begins leaves the run the worker's"),
+    async () => {
+      const { ledger } = open()
+      const id = await ledger.task("T")
+      const over = spawnSync("true").pid
+      const { run } = await next(ledger, "--pid", String(over))
+      await ledger.ok("claim", "--session", "ses_1", "--pid", String(spawnSync("true").pid), "--as", "w1", "--", id)
+      expect(await ledger.json("runs", id, "--json")).toMatchObject([
+        { n: run, worker: "w1", session_id: "ses_1", ended: "" },
+      ])
+      // The agent is gone, too.
+      expect(await next(ledger)).toMatchObject({ task: id, run: 2, earlier: [{ kind: "killed", session_id: "ses_1" }] })
+    },
+  )
 
   test(promised("queue.A1", "the task's status counts for more than what was seen"), async () => {
     const { ledger } = open()

@@ -123,7 +123,9 @@ const noteRun = (context: CommandContext, claim: ClaimRow, flags: Flags, goesOn:
   const store = context.store()
   const { task_id, session_id, pid, directory, holder } = claim
   const open = openRunOn(store, task_id)
-  if (open !== undefined && goesOn) {
+  // Its session may begin after the worker was killed, and the worker's claim has ended with it.
+  const isItsSession = session_id !== "" && open?.session_id === "" && open.worker === holder
+  if (open !== undefined && (goesOn || isItsSession)) {
     updateRun(store, open, { session_id, pid, directory, ...(flags.has("person") ? { worker: "" } : {}) })
     return
   }
