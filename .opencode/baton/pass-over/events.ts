@@ -1,67 +1,19 @@
 import type { Change } from "../host/guard.ts"
 import type { Log } from "../host/log.ts"
 import { disableTools, enableTool, noteTextOf, pathsToWrite } from "../host/messages.ts"
-import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
+import type { RawEvent } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
-import { RETURN_TOOL } from "./agents.ts"
-import { type ActivePass, type ActivePasses, hasReturned } from "./child/active-passes.ts"
+import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./agents.ts"
+import { type ActivePass, hasReturned } from "./child/active-pass.ts"
+import type { ActivePasses } from "./child/active-passes.ts"
 import { isDenied, isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
 import { escapesSandbox, type SandboxCall, spellOutHome, toSandboxArgs, toSandboxText } from "./sandbox/paths.ts"
 import type { Sandboxes } from "./sandbox/sandbox.ts"
+import { type PassSignal, parsePassSignal } from "./signals.ts"
 import type { PassStore } from "./store/store.ts"
-import { APPLY_TOOL, REJECT_TOOL, STATUS_TOOL } from "./tools.ts"
-
-/** The meaning of an OpenCode event for passes. */
-export type PassSignal =
-  | { readonly kind: "created"; readonly sessionID: string; readonly parentID: string | undefined }
-  | { readonly kind: "deleted" | "idle" | "aborted"; readonly sessionID: string }
-  | {
-      readonly kind: "asked"
-      readonly sessionID: string
-      readonly permissionID: string
-      readonly passID: string | undefined
-      /** Of a question about a result. */
-      readonly subagent: string | undefined
-      readonly isCritical: boolean
-    }
-  | { readonly kind: "answered"; readonly permissionID: string; readonly reply: string | undefined }
-
-export const parsePassSignal = ({ type, properties }: RawEvent): PassSignal | undefined => {
-  const sessionID = sessionOf(properties)
-  if (type === "permission.replied") {
-    const permissionID = answeredPermission(properties)
-    const reply = text(field(properties, "reply")) ?? text(field(properties, "response"))
-    return permissionID === undefined ? undefined : { kind: "answered", permissionID, reply }
-  }
-  if (sessionID === undefined) return undefined
-  switch (type) {
-    case "session.created":
-      return { kind: "created", sessionID, parentID: text(field(properties, "info", "parentID")) }
-    case "session.deleted":
-      return { kind: "deleted", sessionID }
-    case "session.idle":
-      return { kind: "idle", sessionID }
-    case "session.error": {
-      const isAbort = field(properties, "error", "name") === "MessageAbortedError"
-      return isAbort ? { kind: "aborted", sessionID } : undefined
-    }
-    case "permission.asked":
-    case "permission.updated": {
-      const permissionID = text(field(properties, "id"))
-      const passID = text(field(properties, "metadata", "pass_over_id"))
-      const subagent = text(field(properties, "metadata", "subagent"))
-      const isCritical = field(properties, "metadata", "is_critical") === true
-      return permissionID === undefined
-        ? undefined
-        : { kind: "asked", sessionID, permissionID, passID, subagent, isCritical }
-    }
-    default:
-      return undefined
-  }
-}
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 

@@ -3,15 +3,9 @@ import { join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
-import { ownOrShared, stateRoot } from "../host/project.ts"
+import { stateRoot } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
-
-/** Relative to the project's root. Defined here, so that a start without the file loads nothing else. */
-export const POLICY_FILE = ".opencode/pass-over.json"
-
-/** The file of a project's policy. @param folder see ownOrShared */
-export const policyPath = (projectRoot: string, folder?: string): string =>
-  ownOrShared(projectRoot, POLICY_FILE, folder)
+import { policyPath } from "./policy/policy-path.ts"
 
 const TRANSFORM_DEADLINE_MS = 1_000
 

@@ -1,10 +1,9 @@
 import type { AgentInfo, ChildSessions } from "../host/child-sessions.ts"
-import type { PermissionRule } from "../host/permissions.ts"
 import { evaluate } from "../host/permissions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
 import { rulesForPasses } from "./agents.ts"
 import type { RefusedPass } from "./audit/log.ts"
-import type { ActivePass } from "./child/active-passes.ts"
+import type { ActivePass, Prepared } from "./child/active-pass.ts"
 import type { CollectedContext } from "./child/context.ts"
 import { isReader } from "./child/permissions.ts"
 import type { PassOverArguments, PassOverRequest } from "./contract.ts"
@@ -12,24 +11,13 @@ import { type PassOverError, passOverError } from "./errors.ts"
 import { checkChain, readChain, unreadableChain } from "./policy/chain.ts"
 import type { readPolicy } from "./policy/policy.ts"
 import { resolvePolicy } from "./policy/resolve.ts"
-import { type BeginPass, cacheKeyOf, type Question } from "./store/passes.ts"
+import { cacheKeyOf, type Question } from "./store/passes.ts"
 
 export type PassCall = {
   readonly sessionID: string
   readonly messageID: string
   readonly agent: string
   readonly args: PassOverArguments
-}
-
-export type Prepared = BeginPass & {
-  readonly subagent: AgentInfo
-  /** Rules of the calling agent, then of its session. */
-  readonly originatorRules: readonly PermissionRule[]
-  readonly model: AgentAndModel["model"] | undefined
-  /** The pass that the originator itself works on. */
-  readonly parentPass: string | undefined
-  /** For the originator: what of its override was reduced. */
-  readonly note: string | undefined
 }
 
 type Ready = { readonly kind: "ready"; readonly prepared: Prepared }

@@ -4,14 +4,11 @@ import type { Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
 import { type JSONSchema, ARGUMENT_TYPES as types, validated } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { findSkillAgents, RETURN_TOOL, registerAgents } from "./agents.ts"
+import { APPLY_TOOL, findSkillAgents, REJECT_TOOL, RETURN_TOOL, registerAgents, STATUS_TOOL } from "./agents.ts"
 import type { ArgumentSchemas } from "./contract.ts"
 import type { PassOverFeature } from "./feature.ts"
 
 const PASS_TOOL = "pass_over"
-export const APPLY_TOOL = "pass_over_apply"
-export const REJECT_TOOL = "pass_over_reject"
-export const STATUS_TOOL = "pass_over_status"
 
 const text = { type: "string" } as const
 const integer = { type: "integer" } as const

@@ -1,6 +1,6 @@
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.ts"
-import type { ActivePass } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
+import type { ActivePass, Prepared } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
 import type {
   FileModification,
   PassOverRequest,
@@ -8,7 +8,6 @@ import type {
   WorkOutput,
 } from "../../../.opencode/baton/pass-over/contract.ts"
 import { type ResolvedPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"
-import type { Prepared } from "../../../.opencode/baton/pass-over/prepare.ts"
 import { type PassRecord, type PassState, SENT } from "../../../.opencode/baton/pass-over/store/record.ts"
 
 /** Valid values of the contract, for tests of one part of them. */

@@ -11,10 +11,9 @@ import {
   type BeginPass,
   cacheKeyOf,
   createPasses,
-  isRepeatable,
   type Question,
 } from "../../../.opencode/baton/pass-over/store/passes.ts"
-import { isUnfinished, type PassEvent } from "../../../.opencode/baton/pass-over/store/record.ts"
+import { isRepeatable, isUnfinished, type PassEvent } from "../../../.opencode/baton/pass-over/store/record.ts"
 import { recoverPasses } from "../../../.opencode/baton/pass-over/store/recover.ts"
 import { createPassStore } from "../../../.opencode/baton/pass-over/store/store.ts"
 import { promised } from "../../requirements.ts"

@@ -21,8 +21,8 @@ import {
   writeFile,
 } from "./journal.ts"
 import { RefusalError } from "./repository.ts"
-import { statIfThere } from "./snapshot.ts"
-import { type Change, type FileState, type Journal, type JournalEntry, stageContents } from "./stored.ts"
+import { type Change, type FileState, statIfThere } from "./snapshot.ts"
+import { type Journal, type JournalEntry, stageContents } from "./stored.ts"
 
 /** The outcome for one file. A conflict left it unchanged. */
 export type FileResult = {

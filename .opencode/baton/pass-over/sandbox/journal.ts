@@ -4,8 +4,8 @@ import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:f
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
 import { type Git, parseList, removeIndex } from "./repository.ts"
-import { addFiles, createFolderCheck, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
-import { type FileState, type Journal, type JournalEntry, stageAndCheck } from "./stored.ts"
+import { addFiles, createFolderCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
+import { type Journal, type JournalEntry, stageAndCheck } from "./stored.ts"
 
 export type ApplyPlace = {
   readonly git: Git

@@ -5,11 +5,26 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { errorCode, isNotFound } from "../../host/log.ts"
 import { flushFolder } from "../../host/state.ts"
 import { type Git, parseList, renderList } from "./repository.ts"
-import type { Change, FileState } from "./stored.ts"
 
 /** Git's modes: a file, an executable file, a symbolic link. */
 export const MODES = ["100644", "100755", "120000"] as const
 type Mode = (typeof MODES)[number]
+
+/** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
+export type FileState = { readonly mode: Mode; readonly oid: string; readonly size: number }
+
+/** A file before and after, relative to the top folder; null for a missing side. */
+export type Change = {
+  readonly path: string
+  /** Of a renamed file. */
+  readonly previous_path: string | null
+  readonly base: FileState | null
+  readonly next: FileState | null
+  readonly is_binary: boolean
+  /** Of a symbolic link. */
+  readonly link_target: string | null
+  readonly by: "tool" | "shell"
+}
 
 /** Something that a pass cannot carry, reported rather than silently dropped. */
 export type Skipped = { readonly path: string; readonly reason: string }

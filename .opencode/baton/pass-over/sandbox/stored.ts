@@ -22,6 +22,7 @@ import {
   renderList,
 } from "./repository.ts"
 import {
+  type Change,
   EXACT_RENAMES,
   isExcluded,
   isInRepository,
@@ -115,8 +116,6 @@ const journalSchema = (z: Zod) => {
 }
 
 export type StoredChanges = Immutable<Parsed<typeof changesSchema>>
-export type Change = StoredChanges["files"][number]
-export type FileState = NonNullable<Change["base"]>
 export type Journal = Immutable<Parsed<typeof journalSchema>>
 export type JournalEntry = Journal["entries"][number]
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { type AuditEvent, type AuditLog, auditEntry, type RefusedPass, refusalOf, refusedEntry } from "../audit/log.ts"
-import type { PassOverRequest, WorkContext, WorkOutput } from "../contract.ts"
+import type { PassOverRequest, WorkContext } from "../contract.ts"
 import { type PassOverError, unknownPass } from "../errors.ts"
 import { passLimitError } from "../policy/chain.ts"
 import type { PolicyFile } from "../policy/policy.ts"
@@ -29,10 +29,6 @@ export const cacheKeyOf = ({ subagent, definition, context }: Question): string 
   const question = JSON.stringify([2, subagent, definition, objective, rest, sorted])
   return createHash("sha256").update(question).digest("hex")
 }
-
-/** Tells whether an output may be reused: it is complete and changes no files. */
-export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
-  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
 
 const DAY_MS = 86_400_000
 

@@ -1,8 +1,14 @@
 import type { infer as Infer, ZodType } from "zod"
 import type { Zod } from "../../host/schema.ts"
-import { type ArtifactOf, artifactsOf, contractSchemas, type Immutable } from "../contract.ts"
+import {
+  type ArtifactOf,
+  artifactsOf,
+  contractSchemas,
+  type Immutable,
+  policyPartSchema,
+  type WorkOutput,
+} from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
-import { policyPartSchema } from "../policy/policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
 
 /**
@@ -99,6 +105,10 @@ export const findForeignResult = ({ output, request }: PassRecord): PassOverErro
         cause: "return_to of the stored result names another agent than its request",
         nextStep: "Tell the user; read the child session for what was found.",
       })
+
+/** Tells whether an output may be reused: it is complete and changes no files. */
+export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
+  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
 
 const PASS_ID = /^pass_[0-9]{17}_[0-9a-z]{4,32}$/
 

@@ -7,8 +7,15 @@ import { describeError, errorCode, isNotFound, type Log } from "../../host/log.t
 import { loadZod } from "../../host/schema.ts"
 import type { StateFolder } from "../../host/state.ts"
 import { readOwnText, readOwnTextSync } from "../../host/untrusted.ts"
-import { isRepeatable } from "./passes.ts"
-import { createPassID, findForeignResult, isPassID, isUnfinished, type PassRecord, passRecordSchema } from "./record.ts"
+import {
+  createPassID,
+  findForeignResult,
+  isPassID,
+  isRepeatable,
+  isUnfinished,
+  type PassRecord,
+  passRecordSchema,
+} from "./record.ts"
 
 /** Lists of passes: folders with one empty file per pass, so that passes are found and counted without reading them. */
 const createPassIndex = (state: Pick<StateFolder, "path">, folder: string) => ({
