@@ -197,12 +197,12 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     },
 
     /** Leads a shell that a pass's child starts into its boundary. */
-    placeShell: (sessionID: string, { env }: { env: Record<string, string> }): void => {
+    setShellEnv: (sessionID: string, { env }: { env: Record<string, string> }): void => {
       Object.assign(env, activePasses.covering(sessionID)?.boundary?.environment)
     },
 
     /** Names the sandbox as the working directory in the system prompt. */
-    placeSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
+    rewriteSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
       const sandbox = activePasses.covering(sessionID)?.sandbox
       if (!sandbox) return undefined
       return () => {

@@ -176,7 +176,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
       await passes.transition(pass.id, { type: "timed_out" })
     const returned = await passes.transition(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
-      log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
+      log.warn("result rejected: pass is already closed", { pass: pass.id, reason: returned.error.cause })
       if (changes.kind === "refused") pass.returnError = lostError(pass.id, changes)
       return undefined
     }

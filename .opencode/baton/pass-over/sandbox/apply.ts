@@ -1,5 +1,5 @@
 /**
- * Puts the changes of a pass into the folder that its sandbox was made of. A journal has the way back: it is written before the
+ * Puts the changes of a pass into the folder that its sandbox was made of. A journal has the undo data: it is written before the
  * first file, and dropped when pass.json says that the files are applied.
  */
 import { randomBytes } from "node:crypto"
@@ -15,8 +15,8 @@ import {
   identityOf,
   readCurrent,
   removeEmptyFoldersAbove,
+  rollBack,
   sameState,
-  takeBack,
   temporaryFor,
   writeFile,
 } from "./journal.ts"
@@ -148,9 +148,9 @@ const writeEntry = async (
  * Writes a group of changes, all or none.
  *
  * @param staged folder with the contents
- * @param onWritten stores that they are applied, before the way back is dropped
+ * @param onWritten stores that they are applied, before the undo data is dropped
  * @returns the reason why nothing was written; undefined when everything was
- * @throws when taking back failed; the journal stays
+ * @throws when rolling back failed; the journal stays
  */
 const writeGroup = async (
   place: ApplyPlace,
@@ -169,7 +169,7 @@ const writeGroup = async (
     for (const write of writes) await writeEntry(place, write, { staged, suffix: journal.suffix })
     await onWritten(files)
   } catch (error) {
-    const left = (await takeBack(place, journal)).map(({ path }) => path).join(", ")
+    const left = (await rollBack(place, journal)).map(({ path }) => path).join(", ")
     return `${describeError(error)}${left === "" ? "" : `; left as somebody else made them: ${left}`}`
   }
   await dropJournal(place)

@@ -135,11 +135,11 @@ const readStored = async <T>(path: string, schema: (z: Zod) => ZodType<T>): Prom
 }
 
 /** The state of a pass's files, told by which of them there are. */
-export type Stage =
+export type FilesState =
   | { readonly kind: "none" }
   /** The child works. `base` is the tree that it began with; without one its sandbox was never finished. */
   | { readonly kind: "working"; readonly target: string; readonly base: string | undefined }
-  /** `journal`: files are being written; after a crash they are taken back by it. */
+  /** `journal`: files are being written; after a crash they are rolled back by it. */
   | {
       readonly kind: "stored"
       readonly target: string
@@ -150,7 +150,7 @@ export type Stage =
   | { readonly kind: "earlier"; readonly isWorking: boolean }
 
 /** @throws zod's error, or SyntaxError, for a damaged file */
-export const readStage = async (folder: PassFolder): Promise<Stage> => {
+export const readFilesState = async (folder: PassFolder): Promise<FilesState> => {
   const record = await readStored(folder.record, recordSchema)
   if (record === undefined) {
     if (statIfThere(folder.earlier) === undefined) return { kind: "none" }
@@ -219,12 +219,12 @@ export const listPending = async (
     const record = await store.read(passID)
     const known = { passID, since: record?.request.metadata.created_at ?? "", isOwned: await owners.isOwned(passID) }
     try {
-      const stage = await readStage(folder)
-      if (stage.kind === "none") return undefined
-      if (stage.kind === "working") return { ...known, state: "working" }
+      const filesState = await readFilesState(folder)
+      if (filesState.kind === "none") return undefined
+      if (filesState.kind === "working") return { ...known, state: "working" }
       if (record && isSettled(record)) return undefined
-      if (stage.kind === "earlier" && stage.isWorking) return { ...known, state: "damaged", reason: EARLIER }
-      return { ...known, state: stage.kind === "stored" && stage.journal ? "applying" : "stored" }
+      if (filesState.kind === "earlier" && filesState.isWorking) return { ...known, state: "damaged", reason: EARLIER }
+      return { ...known, state: filesState.kind === "stored" && filesState.journal ? "applying" : "stored" }
     } catch (error) {
       return { ...known, state: "damaged", reason: describeError(error) }
     }

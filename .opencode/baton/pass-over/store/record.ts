@@ -68,7 +68,7 @@ export type PassState = PassRecord["state"]
 export type PassStateName = PassState["state"]
 
 /**
- * Tells whether the originator has yet to be told of a result: it came late, or was never waited for. Its files may be decided on
+ * The originator has yet to be told of a result: it came late, or was never waited for. Its files may be decided on
  * by then, by the policy or a person.
  */
 export const needsAnnouncement = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
@@ -90,7 +90,7 @@ export const reasonToAsk = (record: PassRecord): string | undefined => {
   return isHeld ? "auto_return is false" : undefined
 }
 
-/** Tells whether a pass is still open, has undecided files, or has to be announced. */
+/** Open, with undecided files, or to be announced. */
 export const isUnfinished = (record: PassRecord): boolean => {
   const { state } = record
   return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || needsAnnouncement(record)
@@ -106,7 +106,7 @@ export const findForeignResult = ({ output, request }: PassRecord): PassOverErro
         nextStep: "Tell the user; read the child session for what was found.",
       })
 
-/** Tells whether an output may be reused: it is complete and changes no files. */
+/** Its output may be reused: it is complete and changes no files. */
 export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
   status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
 
@@ -143,7 +143,7 @@ type Step =
 
 export const SENT: PassState = { state: "sent" }
 
-/** Tells whether a subagent may still work on it. */
+/** A subagent may still work on it. */
 export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
 
 const refuse = (state: PassState, event: PassEvent, cause: string): Step => ({
