@@ -232,7 +232,6 @@ export const argumentSchemas = (z: Zod) => {
     pass_over_apply: z.strictObject({
       pass_over_id: text,
       artifacts: files,
-      merge: z.boolean().optional(),
       all_or_nothing: z.boolean().optional(),
     }),
     pass_over_reject: z.strictObject({ pass_over_id: text, artifacts: files, reason: z.string().optional() }),

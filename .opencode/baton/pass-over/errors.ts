@@ -67,7 +67,7 @@ export const ERRORS = {
     name: "APPLY_CONFLICT",
     recoverable: false,
     meaning: "A file changed since the pass began",
-    next_step: "Look at the named files; apply the others by name, merge where it is offered, or reject.",
+    next_step: "Look at the named files; apply the others by name, or reject.",
   },
   E023: {
     name: "UNKNOWN_PASS",

@@ -67,7 +67,6 @@ const OFFERED = {
   [APPLY_TOOL]: {
     pass_over_id: passID,
     artifacts,
-    merge: types.optionalBoolean("Merge files that changed meanwhile, where that is clean"),
     all_or_nothing: types.optionalBoolean("false: apply what can be applied (default true)"),
   },
   [REJECT_TOOL]: { pass_over_id: passID, artifacts, reason: types.optionalString("Why") },

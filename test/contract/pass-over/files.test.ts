@@ -64,7 +64,7 @@ describe("an apply that a crash cut off", () => {
         return isNoted
       },
     })
-    await sandboxes.apply(passes.id(), ["one.txt"], { merge: false, allOrNothing: true, by: "originator" })
+    await sandboxes.apply(passes.id(), ["one.txt"], { allOrNothing: true, by: "originator" })
     writeFileSync(journal, text)
     return { ...passes, stateNow: () => passes.recordOf(passes.id()).state, journal }
   }

@@ -7,7 +7,7 @@ import { promised } from "../../requirements.ts"
 import { openFeaturePasses, speakOn, writing } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
 
-const ALL = { files: undefined, merge: false, partly: false }
+const ALL = { files: undefined, partly: false }
 const ANSWER = {
   status: "completed",
   summary: "It is green.",

@@ -33,7 +33,7 @@ const WRONG: [line: string, said: string][] = [
   ["passes restore", "expected a pass to restore"],
   ["passes apply", "expected a pass to apply: baton passes apply ID"],
   ["passes show x --file a", "expected --file with apply or reject alone"],
-  ["passes reject x --merge", "with apply alone"],
+  ["passes reject x --partly", "with apply alone"],
   ["passes restore x --agent y", "with restore"],
   ["state nonsense", "expected list or prune, received 'nonsense'"],
   ["trust", "expected state"],

@@ -20,7 +20,7 @@ import { passMetadata, passRecord, passRequest } from "./pass-over-values.ts"
 export const idOf = (name: string): string =>
   /^[a-z]+\d*$/.test(name) ? `pass_20260101000000000_${name.padEnd(4, "x")}` : name
 
-type ApplyOptions = { readonly paths?: readonly string[]; readonly merge?: boolean; readonly allOrNothing?: boolean }
+type ApplyOptions = { readonly paths?: readonly string[]; readonly allOrNothing?: boolean }
 type Applied = { kind: "applied"; complete: boolean; files: readonly FileResult[]; held: number }
 
 /** Sandboxes with the records of their passes, as the feature has them, for one process. */
@@ -63,13 +63,10 @@ export const openSandboxes = (
     const record = await store.read(id)
     return record && "undecided" in record.state ? record.state.undecided : []
   }
-  const apply = async (
-    name: string,
-    { paths, merge = false, allOrNothing = true }: ApplyOptions = {},
-  ): Promise<Applied | Refusal> => {
+  const apply = async (name: string, { paths, allOrNothing = true }: ApplyOptions = {}): Promise<Applied | Refusal> => {
     const id = idOf(name)
     const wanted = paths ?? (await undecidedOf(id))
-    const applied = await sandboxes.apply(id, wanted, { merge, allOrNothing, by: "originator" })
+    const applied = await sandboxes.apply(id, wanted, { allOrNothing, by: "originator" })
     if (applied.kind === "refused") return applied
     const { files } = applied
     const complete = files.length === wanted.length && files.every(isApplied)
@@ -122,7 +119,7 @@ export const openSandboxes = (
     /** Stores the changes and applies what does not conflict, as `auto_apply` does. */
     autoApply: async (name: string): Promise<Applied | Refusal> => {
       const collected = await collect(name)
-      return collected.kind === "refused" ? collected : apply(name, { merge: true, allOrNothing: false })
+      return collected.kind === "refused" ? collected : apply(name, { allOrNothing: false })
     },
     reject: async (name: string, paths?: readonly string[]) => {
       const id = idOf(name)

@@ -46,11 +46,10 @@ test(promised(["pass-over.B2", "pass-over.B3"], "whatever is done, only what was
     before: fc.array(edit, { maxLength: 3 }),
     child: fc.array(edit, { maxLength: 5 }),
     meanwhile: fc.array(edit, { maxLength: 3 }),
-    merge: fc.boolean(),
     allOrNothing: fc.boolean(),
   })
   await fc.assert(
-    fc.asyncProperty(round, async ({ before, child, meanwhile, merge, allOrNothing }) => {
+    fc.asyncProperty(round, async ({ before, child, meanwhile, allOrNothing }) => {
       count += 1
       const passID = `p${count}`
       doEdits(root, before)
@@ -75,15 +74,15 @@ test(promised(["pass-over.B2", "pass-over.B3"], "whatever is done, only what was
       }
       expect(rebuilt).toEqual(wanted)
 
-      const applied = succeed(await passes.apply(passID, { merge, allOrNothing }))
+      const applied = succeed(await passes.apply(passID, { allOrNothing }))
       const now = contents(root)
-      const done = applied.files.filter(({ outcome }) => ["applied", "merged", "already-applied"].includes(outcome))
+      const done = applied.files.filter(({ outcome }) => ["applied", "already-applied"].includes(outcome))
       const concerned = new Set<string>()
-      for (const { path, outcome } of done) {
+      for (const { path } of done) {
         const { previous_path } = modifications.find((each) => each.path === path) ?? {}
         concerned.add(path)
         if (previous_path !== undefined) concerned.add(previous_path)
-        if (outcome !== "merged") expect(now[path]).toBe(wanted[path])
+        expect(now[path]).toBe(wanted[path])
       }
       if (allOrNothing && !applied.complete) expect(projectTree(root)).toEqual(tree)
       for (const path of PATHS) if (!concerned.has(path)) expect(now[path], path).toBe(theirs[path])

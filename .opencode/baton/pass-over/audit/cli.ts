@@ -56,17 +56,16 @@ const parsePassesArguments = (args: readonly string[], now: number): PassesReque
       agent: { type: "string" },
       since: { type: "string" },
       file: { type: "string", multiple: true },
-      merge: { type: "boolean", default: false },
       partly: { type: "boolean", default: false },
     },
   })
-  const { json, session, agent, since, file: files, merge, partly } = values
+  const { json, session, agent, since, file: files, partly } = values
   const action = ACTIONS.find((each) => each === positionals[0])
   const [directory, ...more] = action === undefined ? positionals : positionals.slice(2)
   if (more.length > 0) throw new Error(`expected one project folder, received ${more.length + 1}`)
   if (files !== undefined && action !== "apply" && action !== "reject")
     throw new Error("expected --file with apply or reject alone")
-  if ((merge || partly) && action !== "apply") throw new Error("expected --merge and --partly with apply alone")
+  if (partly && action !== "apply") throw new Error("expected --partly with apply alone")
   if (action === undefined) {
     const filter = { session, agent, since: since === undefined ? undefined : parseSince(since, now) }
     return { kind: "list", directory, filter, json }
@@ -76,7 +75,7 @@ const parsePassesArguments = (args: readonly string[], now: number): PassesReque
   if (session !== undefined || agent !== undefined || since !== undefined) {
     throw new Error(`expected no --session, --agent or --since with ${action}`)
   }
-  return { kind: action, directory, passID, decision: { files, merge, partly }, json }
+  return { kind: action, directory, passID, decision: { files, partly }, json }
 }
 
 const REASON_CHARACTERS = 60

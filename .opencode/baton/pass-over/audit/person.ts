@@ -12,7 +12,6 @@ export type Answer = { readonly isDone: boolean; readonly text: string }
 
 export type Decision = {
   readonly files: readonly string[] | undefined
-  readonly merge: boolean
   /** Applies the files that can be applied. */
   readonly partly: boolean
 }
@@ -25,10 +24,6 @@ const forPerson = (text: string): string =>
     .replaceAll(/pass_over_(apply|reject) \{"pass_over_id":"([^"]+)"\}/g, "baton passes $1 $2")
     .replaceAll('(both take "artifacts": paths, for some of them)', "(both take --file PATH, for some of them)")
     .replaceAll("pass_over_status lists", "baton passes lists")
-    .replaceAll(
-      "Call pass_over_apply again with merge: true, name other files in artifacts, or reject.",
-      () => "Run it again with --merge, name other files with --file, or reject.",
-    )
 
 /** A person's look at a project's passes, and decisions on their files, by the rules of the originator's tools. */
 export const createPersonsPasses = (projectRoot: string, log: Log) => {
@@ -84,9 +79,9 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
         if (shown.kind === "refused") return { isDone: false, text: `${shown.reason}. ${shown.fix}` }
         return { isDone: true, text: shown.text.trimEnd() || "No file was changed." }
       }),
-    apply: (passID: string, { files, merge, partly }: Decision) =>
+    apply: (passID: string, { files, partly }: Decision) =>
       withRecord(passID, async (record) => {
-        const args = { pass_over_id: passID, merge, all_or_nothing: !partly, ...chosen(files) }
+        const args = { pass_over_id: passID, all_or_nothing: !partly, ...chosen(files) }
         return toAnswer(await decisions.apply(args, contextOf(record)))
       }),
     reject: (passID: string, { files }: Pick<Decision, "files">) =>

@@ -148,7 +148,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
       .filter(isWanted)
       .map(({ path }) => path)
     if (paths.length === 0) return record
-    const options = { merge: true, allOrNothing: false, by: "policy" } as const
+    const options = { allOrNothing: false, by: "policy" } as const
     const applied = await sandboxes.apply(pass.id, paths, options)
     if (applied.kind === "refused") log.warn("changes could not be applied", { pass: pass.id, reason: applied.reason })
     return (await store.read(pass.id)) ?? record

@@ -67,8 +67,8 @@ const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
   ]
 }
 
-const renderFileResult = ({ path, outcome, reason, mergeable }: FileResult): string =>
-  `- ${named(path)}: ${outcome}${reason === undefined ? "" : ` (${reason})`}${mergeable === true ? ", can be merged" : ""}`
+const renderFileResult = ({ path, outcome, reason }: FileResult): string =>
+  `- ${named(path)}: ${outcome}${reason === undefined ? "" : ` (${reason})`}`
 
 /** The tools with which an originator decides on the files of a result. */
 export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, told, log }: DecideDeps) => {
@@ -120,7 +120,7 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, t
 
   const apply = async (args: ApplyArguments, context: Context): Promise<string> => {
     const { sessionID, ask } = context
-    const { pass_over_id: passID, merge = false, all_or_nothing: allOrNothing = true } = args
+    const { pass_over_id: passID, all_or_nothing: allOrNothing = true } = args
     const held = await findHeld(passID, sessionID, args.artifacts)
     if (held.kind === "refused") return renderError(held.error)
     if (held.paths.length === 0) return renderError(wrongState(held.record))
@@ -136,20 +136,16 @@ export const createDecisions = ({ store, passes, sandboxes, approve, mayWrite, t
       log.info("applying was not permitted", { sessionID, pass: passID, error: asked.reason })
       return `Nothing was applied: writing ${paths.map(named).join(", ")} is not permitted here (${asked.reason}). The files stay pending.`
     }
-    const applied = await sandboxes.apply(passID, paths, { merge, allOrNothing, by: "originator" })
+    const applied = await sandboxes.apply(passID, paths, { allOrNothing, by: "originator" })
     if (applied.kind === "refused") return renderError(refusedByFiles(passID, applied))
     await told(held.record)
     const done = applied.files.filter(isApplied)
     const lines = applied.files.map(renderFileResult)
     if (done.length === paths.length) return [`${passID}: applied.`, ...lines, ...rest].join("\n")
     const conflicts = applied.files.filter(({ outcome }) => outcome === "conflict")
-    const canMerge = !merge && conflicts.some(({ mergeable }) => mergeable)
     const error = passOverError("E022", {
       message: `${passID}: ${done.length === 0 ? "nothing was applied" : `${done.length} files were applied`}; ${held.undecided.length - done.length} stay pending`,
       cause: conflicts.map(({ path }) => path).join(", "),
-      ...(canMerge
-        ? { nextStep: "Call pass_over_apply again with merge: true, name other files in artifacts, or reject." }
-        : {}),
     })
     return [renderError(error), ...lines, ...rest].join("\n")
   }

@@ -3,7 +3,7 @@
  * first file, and dropped when pass.json says that the files are applied.
  */
 import { randomBytes } from "node:crypto"
-import { copyFile, rm } from "node:fs/promises"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
@@ -20,17 +20,15 @@ import {
   temporaryFor,
   writeFile,
 } from "./journal.ts"
-import { RefusalError } from "./repository.ts"
 import { type Change, type FileState, statIfThere } from "./snapshot.ts"
 import { type Journal, type JournalEntry, stageContents } from "./stored.ts"
 
 /** The outcome for one file. A conflict left it unchanged. */
 export type FileResult = {
   readonly path: string
-  readonly outcome: "applied" | "merged" | "already-applied" | "conflict" | "not-tried"
-  /** For a conflict: what was expected and found, and whether `merge` would succeed. */
+  readonly outcome: "applied" | "already-applied" | "conflict" | "not-tried"
+  /** For a conflict: what was expected and found. */
   readonly reason?: string
-  readonly mergeable?: boolean
 }
 
 export const isApplied = ({ outcome }: FileResult): boolean => outcome !== "conflict" && outcome !== "not-tried"
@@ -38,9 +36,9 @@ export const isApplied = ({ outcome }: FileResult): boolean => outcome !== "conf
 type Write = { readonly path: string; readonly next: FileState | null; readonly before: Found | null }
 
 type Resolved =
-  | { readonly kind: "ready"; readonly change: Change; readonly isMerged: boolean; readonly writes: readonly Write[] }
+  | { readonly kind: "ready"; readonly change: Change; readonly writes: readonly Write[] }
   | { readonly kind: "already"; readonly change: Change }
-  | { readonly kind: "conflict"; readonly change: Change; readonly reason: string; readonly isMergeable: boolean }
+  | { readonly kind: "conflict"; readonly change: Change; readonly reason: string }
 
 /** A rename is two writes; both or none are done. */
 const stepsOf = ({ path, previous_path, base, next }: Change): readonly Pick<Change, "path" | "base" | "next">[] =>
@@ -51,58 +49,15 @@ const stepsOf = ({ path, previous_path, base, next }: Change): readonly Pick<Cha
         { path, base: null, next },
       ]
 
-const isFile = (state: FileState | null): state is FileState => state !== null && state.mode !== "120000"
-
 const describe = (state: FileState | null): string =>
-  state === null ? "not there" : `${isFile(state) ? "a file" : "a link"} of ${state.size} bytes`
-
-/** The one who changed the mode wins; undefined when both changed it differently. */
-const mergeMode = (base: FileState, current: FileState, next: FileState): FileState["mode"] | undefined => {
-  if (current.mode === base.mode || current.mode === next.mode) return next.mode
-  return next.mode === base.mode ? current.mode : undefined
-}
-
-/** Merges another's change of a file with the pass's. @returns undefined when they conflict, or the file is not text */
-const merge = async (
-  { git, store }: ApplyPlace,
-  base: FileState,
-  current: FileState,
-  next: FileState,
-): Promise<FileState | undefined> => {
-  const mode = mergeMode(base, current, next)
-  if (mode === undefined) return undefined
-  const folder = join(store, "merge")
-  await stageContents(git, store, folder, [base.oid, current.oid, next.oid])
-  try {
-    await copyFile(join(folder, current.oid), join(folder, "merged"))
-    const options = { cwd: folder, gitFolder: store }
-    await git(["merge-file", "-q", "merged", base.oid, next.oid], options)
-    const oid = (await git(["hash-object", "-w", "--no-filters", "merged"], { ...options, isDurable: true })).trim()
-    return { mode, oid, size: statIfThere(join(folder, "merged"))?.size ?? 0 }
-  } catch (error) {
-    if (error instanceof RefusalError) throw error
-    return undefined
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
+  state === null ? "not there" : `${state.mode === "120000" ? "a link" : "a file"} of ${state.size} bytes`
 
 /** Allows a write only over what the pass began with, never over other changes. Changes nothing in the target. */
-const resolveChange = async (
-  place: ApplyPlace,
-  change: Change,
-  { found, isMergeWanted }: { found: ReadonlyMap<string, Current>; isMergeWanted: boolean },
-): Promise<Resolved> => {
+const resolveChange = (change: Change, found: ReadonlyMap<string, Current>): Resolved => {
   const writes: Write[] = []
-  let isMerged = false
   for (const { path, base, next } of stepsOf(change)) {
     const current = found.get(path) ?? null
-    const conflict = (reason: string, isMergeable = false): Resolved => ({
-      kind: "conflict",
-      change,
-      reason,
-      isMergeable,
-    })
+    const conflict = (reason: string): Resolved => ({ kind: "conflict", change, reason })
     if (current !== null && "other" in current) return conflict(`${path} is ${current.other} now`)
     if (sameState(current, next)) continue
     if (sameState(current, base)) {
@@ -110,14 +65,11 @@ const resolveChange = async (
       continue
     }
     if (base === null) return conflict(`${path} was made by somebody else meanwhile`)
-    const reason = `${path} changed meanwhile: the pass began with ${describe(base)}, now there is ${describe(current)}`
-    const areFiles = isFile(base) && isFile(next) && isFile(current)
-    const merged = areFiles ? await merge(place, base, current, next) : undefined
-    if (!merged || !isMergeWanted) return conflict(reason, merged !== undefined)
-    isMerged = true
-    writes.push({ path, next: merged, before: current })
+    return conflict(
+      `${path} changed meanwhile: the pass began with ${describe(base)}, now there is ${describe(current)}`,
+    )
   }
-  return writes.length === 0 ? { kind: "already", change } : { kind: "ready", change, isMerged, writes }
+  return writes.length === 0 ? { kind: "already", change } : { kind: "ready", change, writes }
 }
 
 /** Removals first, so that a file can replace a folder and vice versa. */
@@ -193,12 +145,10 @@ export const applyChanges = async (
   place: ApplyPlace,
   changes: readonly Change[],
   {
-    merge: isMergeWanted,
     allOrNothing,
     onWritten,
     groupSize = GROUP_FILES,
   }: {
-    merge: boolean
     allOrNothing: boolean
     onWritten: (paths: readonly string[]) => Promise<void>
     groupSize?: number
@@ -208,8 +158,7 @@ export const applyChanges = async (
   const removed = new Set(steps.flatMap(({ path, next }) => (next === null ? [path] : [])))
   const paths = steps.map(({ path }) => path)
   const found = await readCurrent(place, paths, removed)
-  const resolved: Resolved[] = []
-  for (const change of changes) resolved.push(await resolveChange(place, change, { found, isMergeWanted }))
+  const resolved = changes.map((change) => resolveChange(change, found))
   const ready = removalsFirst(
     resolved.filter((each) => each.kind === "ready"),
     ({ change }) => change.next === null,
@@ -229,7 +178,7 @@ export const applyChanges = async (
   }
   await rm(staged, { recursive: true, force: true })
   // Of a group that failed each file is tried alone: the others are not to suffer for one.
-  const alone = { merge: isMergeWanted, allOrNothing, onWritten, groupSize: 1 }
+  const alone = { allOrNothing, onWritten, groupSize: 1 }
   const retried = again.length === 0 ? [] : await applyChanges(place, again, alone)
   const already = resolved.flatMap(({ kind, change }) => (kind === "already" ? [change.path] : []))
   if (already.length > 0) await onWritten(already)
@@ -238,9 +187,9 @@ export const applyChanges = async (
     const retry = retried.find((result) => result.path === path)
     if (retry) return retry
     const failure = failures.get(each)
-    if (failure !== undefined) return { path, outcome: "conflict", reason: failure, mergeable: false }
+    if (failure !== undefined) return { path, outcome: "conflict", reason: failure }
     if (each.kind === "already") return { path, outcome: "already-applied" }
-    if (each.kind === "conflict") return { path, outcome: "conflict", reason: each.reason, mergeable: each.isMergeable }
-    return { path, outcome: isRefused ? "not-tried" : each.isMerged ? "merged" : "applied" }
+    if (each.kind === "conflict") return { path, outcome: "conflict", reason: each.reason }
+    return { path, outcome: isRefused ? "not-tried" : "applied" }
   })
 }

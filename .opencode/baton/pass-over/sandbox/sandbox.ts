@@ -65,8 +65,6 @@ export type Changes = {
 }
 
 type ApplyOptions = {
-  /** Merges a file that changed meanwhile, if that gives no conflict. */
-  readonly merge: boolean
   /** With one conflict no file is applied. */
   readonly allOrNothing: boolean
   readonly by: "policy" | "originator"
@@ -318,7 +316,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     apply: (
       passID: string,
       paths: readonly string[],
-      { merge, allOrNothing, by }: ApplyOptions,
+      { allOrNothing, by }: ApplyOptions,
     ): Promise<{ readonly kind: "applied"; readonly files: readonly FileResult[] } | Refusal> =>
       withPass("applying", passID, async (folder, filesState) => {
         if (filesState.kind === "earlier") return refuseEarlier(folder)
@@ -332,7 +330,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
           await recover(passID, place, filesState)
           const onWritten = (written: readonly string[]) => passes.recordApplied(passID, written, by)
           const selected = filesState.changes.files.filter(({ path }) => paths.includes(path))
-          return { kind: "applied", files: await applyChanges(place, selected, { merge, allOrNothing, onWritten }) }
+          return { kind: "applied", files: await applyChanges(place, selected, { allOrNothing, onWritten }) }
         } finally {
           await lock.release()
         }
