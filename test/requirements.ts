@@ -212,8 +212,6 @@ export const REQUIREMENTS = {
     "Git makes and compares a pass's files byte for byte, and runs nothing that the repository or its user configured.",
   "pass-over.B5":
     "A stored content that is missing or damaged, or a record that leads elsewhere, is refused and never acted on.",
-  "pass-over.B6":
-    "Passes whose files an earlier version stored are shown and can be given up, and nothing of the user's is touched.",
   "pass-over.B7":
     "A process that lives is never taken for dead, and one that lost the lock of a pass says so and carries nothing.",
   "pass-over.B8":
@@ -294,7 +292,7 @@ export const REQUIREMENTS = {
   "tour.B1": "The page of the tour shows such a run, with its own commands, outputs and pictures.",
 
   "trust.A3":
-    "A command that a project's file names is run only after the person allowed this very command for this folder, and OpenCode's switches against a project's configuration are respected.",
+    "No command that a project's file names is run: the account's settings alone name one. OpenCode's switches against a project's configuration are respected.",
   "trust.A4":
     "Every file that a repository may have put there is read by one function that no pipe, device or link holds up, and git is run by one that runs nothing of the repository's.",
   "trust.B1":
@@ -320,8 +318,7 @@ export const REQUIREMENTS = {
     "install says what to do in git and where the tasks are; uninstall, that they stay and how to read them.",
   "install.E7":
     "Prompts go to prompts/ where that folder is Baton's or not there, else to .opencode/prompts; the project's own stay alone.",
-  "install.G1":
-    "Installation acts on no bundle, state or writer that came with the repository until it is told to take them over.",
+  "install.G1": "Installation acts on no bundle that came with the repository until it is told to take it over.",
   "install.G2":
     "doctor calls what differs from the manifest, or is not on it, broken, and imports no such file and none of another account.",
   "install.G3":
@@ -331,7 +328,7 @@ export const REQUIREMENTS = {
 
   "package.A1":
     "The tarball of npm pack installs, updates, checks and removes Baton by one command, from an empty folder and without a dependency; it holds the bundle and nothing of tests, benchmarks and pictures.",
-  "package.A2": "update keeps what the user changed, shows the difference, and leaves a project of 0.1.0 whole.",
+  "package.A2": "update keeps what the user changed, and shows the difference.",
   "package.A3":
     "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",
   "package.A4": "init --global serves every project from OpenCode's global folder, and uninstall --global removes it.",
@@ -343,7 +340,9 @@ export const REQUIREMENTS = {
   "trust.A1":
     "State that this account did not make in this very folder, that git tracks, or that is a link, is put aside without being read; log, toast and doctor name it, and baton trust state takes it back.",
   "trust.A2":
-    "What is read from the state acts within its project alone: on paths inside, on tasks its sessions worked on, on words that OpenCode has.",
+    "What is read from the state acts within its project alone: on paths inside, and on words that OpenCode has.",
+  "trust.A5":
+    "All that is stored has one format with a number: this version reads what it wrote, and leaves the state of a newer format where it is and says so.",
   "trust.A7":
     "State, audit, and the ledger's folder that Baton makes are readable to their account alone; a pass's copy keeps the permissions of files and folders.",
   "trust.A8":

@@ -45,24 +45,8 @@ export const createLocate = (project, isGlobal) => (path) =>
 
 // ---- The manifest -----------------------------------------------------------------------------------------------------
 
-const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
-  let value = index << 24
-  for (let bit = 0; bit < 8; bit += 1) value = value & 0x80000000 ? (value << 1) ^ 0x04c11db7 : value << 1
-  return value >>> 0
-})
-/** @param {number} crc @param {number} byte */
-const nextCrc = (crc, byte) => ((crc << 8) ^ (CRC_TABLE[(crc >>> 24) ^ byte] ?? 0)) >>> 0
-
 /** A file's line in the manifest: SHA-256, size and path. @param {Buffer} bytes @param {string} path */
 const lineOf = (bytes, path) => `${createHash("sha256").update(bytes).digest("hex")}\t${bytes.length}\t${path}`
-
-/** The same line as version 0.1.0 wrote it, with the checksum of POSIX `cksum`. @param {Buffer} bytes @param {string} path */
-const earlierLineOf = (bytes, path) => {
-  let crc = 0
-  for (const byte of bytes) crc = nextCrc(crc, byte)
-  for (let rest = bytes.length; rest > 0; rest = Math.floor(rest / 256)) crc = nextCrc(crc, rest % 256)
-  return `${~crc >>> 0}\t${bytes.length}\t${path}`
-}
 
 /**
  * Switches passing work over on by being there. So a changed or deleted one is the user's decision, with which an upgrade does not
@@ -155,7 +139,7 @@ const bundleOf = (source) => {
 const PROMPTS = "prompts"
 export const PROMPTS_BESIDE_OWN = ".opencode/prompts"
 /** Identifies Baton's prompts among a project's own files; see docs/prompts.md and task/prompts.ts. */
-const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
+const CONTRACT_COMMENT = /^<!--[ \t]*baton:/m
 
 /** @param {string} path */
 const isPromptOfBaton = (path) => isFile(path) && CONTRACT_COMMENT.test(new TextDecoder().decode(read(path)))
@@ -224,38 +208,10 @@ const allBelow = (at, folder) => {
 const foreignFiles = (at, ours) =>
   allBelow(at, BUNDLE).filter((path) => !ours.has(path) && !/\.baton-(?:tmp|new)$|\/\.DS_Store$/.test(path))
 
-/** The program that the project's settings would have run. @param {Locate} at @returns {string | undefined} */
-const writerIn = (at) => {
-  const path = at(SETTINGS)
-  if (!isFile(path)) return undefined
-  try {
-    const writer = JSON.parse(read(path).toString())?.liveState?.writer
-    return writer === undefined ? undefined : JSON.stringify(writer)
-  } catch {
-    // Settings that are no JSON run nothing.
-    return undefined
-  }
-}
-
-/** Files that Baton would act on, where no manifest lists any file. @param {Locate} at @returns {string[]} */
-const foreignParts = (at) => {
-  const writer = writerIn(at)
-  return [
-    ...(foreignFiles(at, new Set()).length > 0 ? [`${BUNDLE}, a program that OpenCode would run`] : []),
-    // Of a state with a mark Baton itself tells whether this account made it here, before it reads it.
-    ...(!exists(at(`${STATE}/.mark`)) && allBelow(at, STATE).some((path) => path !== `${STATE}/.gitignore`)
-      ? [`${STATE}, records of sessions`]
-      : []),
-    ...(writer === undefined ? [] : [`the writer ${writer} in ${SETTINGS}, a program that Baton would run`]),
-  ]
-}
-
 /** @param {string} project @param {Locate} at */
 const refuseForeign = (project, at) => {
-  const parts = foreignParts(at)
-  if (parts.length === 0) return
-  throw new InstallError(`${project} has, and no manifest of this program beside it:
-  - ${parts.join("\n  - ")}
+  if (foreignFiles(at, new Set()).length === 0) return
+  throw new InstallError(`${project} has ${BUNDLE}, a program that OpenCode would run, and no manifest of this program beside it.
   It may have come with the repository. Nothing was changed. Look at it and move it away; or, if it is yours, run the same
   command with --take-over`)
 }
@@ -281,9 +237,7 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
   const isKnown = (/** @type {string} */ path) => knownPaths.includes(path)
   /** Tells whether the path is an unchanged file of an earlier installation. */
   const isUntouched = (/** @type {string} */ path) => {
-    if (!isRegular(at(path))) return false
-    const bytes = read(at(path))
-    return knownLines.includes(lineOf(bytes, path)) || knownLines.includes(earlierLineOf(bytes, path))
+    return isRegular(at(path)) && knownLines.includes(lineOf(read(at(path)), path))
   }
 
   /** Tells whether the user's decision may be added: for the first time, or by a run that was cut off before it did. */

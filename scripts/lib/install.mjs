@@ -6,7 +6,6 @@
  * It is written before the first file is changed, with the old lines and the new ones, so that a killed run can be repeated at
  * any point. JavaScript, since Node 20 reads no TypeScript.
  */
-import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { homedir } from "node:os"
 import { basename, dirname, join } from "node:path"
@@ -64,8 +63,8 @@ yours before, is never overwritten: the new version is put beside it as NAME.bat
   --global     into OpenCode's global folder, for every project without a copy of its own
   --auto-task  the first message of a session becomes its task: writes .opencode/baton.json, where there is none
   --update     only where Baton is installed; show how a new version differs from a file that you changed
-  --take-over  the .opencode/baton, .opencode/state and writer that are there without a manifest are yours: files of
-               .opencode/baton are replaced, others in it removed
+  --take-over  the .opencode/baton that is there without a manifest is yours: Baton's files in it are
+               replaced, others removed
   --dry-run    say what would be done, change nothing
   --uninstall  remove what was installed and is unchanged; name what is kept
   --purge      with --uninstall: also remove .opencode/state, where records not yet delivered may wait, and
@@ -245,23 +244,6 @@ const removeEmptyFolders = ({ plan: { folders, at } }) => {
   for (const folder of [...folders].sort().reverse()) if (removeEmptyFolder(at(folder))) folders.delete(folder)
 }
 
-/** Where the state has a mark of Baton's, of this account or not. */
-const MARKED = `${STATE}/.mark`
-
-/** Adopts the state that an earlier version made, which gave it no mark. @param {Work} work */
-const adoptState = ({ source, project, plan, dry, takeOver, isGlobal }) => {
-  if (isGlobal || !(plan.isKnown || takeOver)) return
-  if (!isFolder(`${project}/${STATE}`) || exists(`${project}/${MARKED}`)) return
-  if (dry) return console.log(`State: ${STATE} would be adopted.`)
-  const trust = ["trust", "state", project, "--here"]
-  const { status, stderr, error } = spawnSync(`${source}/.opencode/baton/bin/baton`, trust, { encoding: "utf8" })
-  if (status === 0) return console.log(`State: ${STATE} is adopted.`)
-  const reason = error?.message ?? stderr.trim()
-  console.log(
-    `State: ${STATE} is not adopted, and will be put aside. If it is yours, run baton trust state.\n  (${reason})`,
-  )
-}
-
 /** @param {Work} work */
 const install = async (work) => {
   const { project, version, plan, dry, isGlobal, isUpdate } = work
@@ -272,7 +254,6 @@ const install = async (work) => {
     if (!dry) removeTemporaries(work)
     if (!dry && !plan.isOnRecord) writeManifest(work, plan.record)
     console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
-    adoptState(work)
     for (const line of ignoredOption(work)) console.log(line)
     return showDifferences(work)
   }
@@ -293,7 +274,6 @@ const install = async (work) => {
   showDifferences(work)
   if (plan.prompts === PROMPTS_BESIDE_OWN && !isGlobal)
     console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
-  adoptState(work)
   for (const line of ignoredOption(work)) console.log(line)
   if (dry) return
   if (!isGlobal) console.log("Git: commit these files or ignore them, either is fine.")

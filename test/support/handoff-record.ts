@@ -6,7 +6,7 @@ export const handoffRecord = (
   to: readonly string[] = [],
   change: Partial<HandoffRecord> = {},
 ): HandoffRecord => ({
-  version: 2,
+  version: 1,
   id: from,
   createdAt: "2026-01-01T10:20:00.000Z",
   from,

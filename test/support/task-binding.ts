@@ -15,7 +15,7 @@ export const BINDING: SessionTask = {
 
 /** The record that gives a session this task. */
 export const recordOf = ({ sessionID, said, order, ...step }: SessionTask): TaskRecord => ({
-  version: 2,
+  version: 1,
   sessionID,
   steps: [step],
   words: { [step.taskID]: { words: [...said.words], leftOut: said.leftOut } },

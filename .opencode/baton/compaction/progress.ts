@@ -26,7 +26,7 @@ const openWorkSchema = (z: Zod) =>
     pid: z.number(),
     taskID: z.string(),
     /** Start time of the process; "" where it is unknown. */
-    startedAt: z.string().default(""),
+    startedAt: z.string(),
     /** Time of the turn's first tool use, ISO 8601. */
     since: z.string(),
     /** The turn was over; otherwise the process ended in the middle of it. */

@@ -33,10 +33,9 @@ export const sessionStateSchema = (z: Zod) =>
     /** The newest summary that did not say less than the one before it, and the task it was made for. */
     lastHandoff: z.object({ summaryID: z.string(), text: z.string(), taskID: z.string().optional() }).optional(),
     /**
-     * The same text until the next compaction or task, so that prompts stay cached. One in the shape of another version is
-     * dropped: prog has the content.
+     * The same text until the next compaction or task, so that prompts stay cached.
      */
-    note: resumeNoteSchema(z).optional().catch(undefined),
+    note: resumeNoteSchema(z).optional(),
     /** The text beside the message that names the task, until the next compaction; the same, so that prompts stay cached. */
     opening: z
       .object({
@@ -51,13 +50,12 @@ export const sessionStateSchema = (z: Zod) =>
         /** The session's compactions before it. */
         compactions: z.number().optional(),
       })
-      .optional()
-      .catch(undefined),
+      .optional(),
     /** The task's specification as first read from prog, for a description that loses it. */
-    specification: z.object({ taskID: z.string(), text: z.string() }).optional().catch(undefined),
+    specification: z.object({ taskID: z.string(), text: z.string() }).optional(),
     /** The model's context in tokens, as last seen. */
     contextTokens: z.number().positive().optional(),
-    /** Time of the newest activity, ISO 8601; undefined in the state of an earlier Baton. */
+    /** Time of the newest activity, ISO 8601. */
     activeAt: z.string().optional(),
     activity: z.object({
       files: z

@@ -4,27 +4,34 @@ import { dirname, join } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, print, runCommand } from "../host/cli.ts"
 import { stateRoot } from "../host/project.ts"
-import { findForeign, findTracked, GIT_FAILED, listAside, MARK, makeState, markState } from "../host/state-mark.ts"
-import { sealRecords } from "../ledger/parked.ts"
+import {
+  findForeign,
+  findTracked,
+  GIT_FAILED,
+  isNewer,
+  listAside,
+  MARK,
+  makeState,
+  markState,
+  NEWER,
+} from "../host/state-mark.ts"
 
 type Request = {
   readonly root: string
   /** Name of a folder that was put aside; the newest when absent. */
   readonly from: string | undefined
-  /** Only the state in its place, nothing that was put aside. */
-  readonly here: boolean
 }
 
 const parse = (args: readonly string[], here: string): Request => {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { from: { type: "string" }, here: { type: "boolean", default: false } },
+    options: { from: { type: "string" } },
   })
   const [what, directory, ...rest] = positionals
-  if (what !== "state") throw new Error(`expected state or writer, received '${what ?? ""}'`)
+  if (what !== "state") throw new Error(`expected state, received '${what ?? ""}'`)
   if (rest.length > 0) throw new Error(`expected one project folder, received ${rest.length + 1}`)
-  return { root: chooseProject(directory, here), from: values.from, here: values.here }
+  return { root: chooseProject(directory, here), from: values.from }
 }
 
 /** Moves what the other folder lacks; never what is neither a file nor a folder. @returns what stays behind */
@@ -43,24 +50,22 @@ const merge = (from: string, to: string): string[] => {
 }
 
 /**
- * @param next what the user can do
- * @param isStrict the installer asks, whose user has not spoken of the state
- * @throws Error when git has a file of it
+ * @param next what the user can do about a tracked file
+ * @throws Error when git has a file of it, or its format is a newer Baton's
  */
-const refuseTracked = (folder: string, next: string, isStrict = false): void => {
+const refuse = (folder: string, next: string): void => {
+  if (isNewer(folder)) throw new Error(`${folder} stays as it is: ${NEWER}`)
   const tracked = findTracked(folder)
   if (typeof tracked === "string") throw new Error(`git tracks ${tracked}${next}`)
-  if (tracked !== GIT_FAILED) return
-  const unknown = `git does not tell whether it tracks a file of ${folder}`
-  if (isStrict) throw new Error(`${unknown}: without --here your word counts`)
-  complain(`trust: ${unknown}: your word counts`)
+  if (tracked === GIT_FAILED)
+    complain(`trust: git does not tell whether it tracks a file of ${folder}: proceeding on your confirmation`)
 }
 
 const takeBack = (root: string, name: string): string => {
   const from = join(dirname(root), name)
   if (!listAside(dirname(dirname(root))).includes(name)) throw new Error(`there is no ${from}`)
   if (!lstatSync(from).isDirectory()) throw new Error(`${from} is a link: put what it leads to in its place`)
-  refuseTracked(from, ", so that it came with the repository: --from NAME takes another one")
+  refuse(from, ", so that it came with the repository: --from NAME takes another one")
   makeState(root)
   for (const own of [MARK, ".gitignore"]) rmSync(join(from, own), { force: true, recursive: true })
   const left = merge(from, root)
@@ -69,27 +74,24 @@ const takeBack = (root: string, name: string): string => {
 }
 
 /** @throws Error in words for the user */
-const trustState = async ({ root: projectRoot, from, here }: Request): Promise<string> => {
+const trustState = ({ root: projectRoot, from }: Request): string => {
   const root = stateRoot(projectRoot)
   const found = lstatSync(root, { throwIfNoEntry: false })
   if (found && !found.isDirectory()) throw new Error(`${root} is not a folder: put what it leads to in its place`)
-  if (found) refuseTracked(root, ": run git rm -r --cached .opencode/state, then this again", here)
+  if (found) refuse(root, ": run git rm -r --cached .opencode/state, then this again")
   if (findForeign(projectRoot) !== undefined) {
     if (from !== undefined) throw new Error(`${root} is foreign itself: trust it without --from, or delete it, first`)
     markState(root)
-    await sealRecords(root)
     return `${root} is trusted`
   }
-  const name = from ?? (here ? undefined : listAside(projectRoot).at(-1))
+  const name = from ?? listAside(projectRoot).at(-1)
   if (name === undefined) return "There is nothing to trust."
-  const said = takeBack(root, name)
-  await sealRecords(root)
-  return said
+  return takeBack(root, name)
 }
 
 const run = async (request: Request): Promise<number> => {
   try {
-    print(await trustState(request))
+    print(trustState(request))
     return 0
   } catch (error) {
     complain(`trust: ${error instanceof Error ? error.message : String(error)}`)

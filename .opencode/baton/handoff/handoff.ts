@@ -163,7 +163,7 @@ export const createHandoffSession = (deps: HandoffSessionDeps) => {
     })
     const at = now()
     const record: HandoffRecord = {
-      version: 2,
+      version: 1,
       id: handoffID(at, random()),
       createdAt: at.toISOString(),
       from: sessionID,

@@ -11,7 +11,7 @@ const PREFIX = "handoff-"
 
 const handoffRecordSchema = (z: Zod) =>
   z.object({
-    version: z.literal(2),
+    version: z.literal(1),
     id: z.string(),
     /** ISO 8601, UTC. */
     createdAt: z.string(),

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { describeError, errorCode } from "./log.ts"
 import { isFolder, nearestProject } from "./project.ts"
-import { findForeign, HOW_TO_TRUST } from "./state-mark.ts"
+import { findForeign, howToUse } from "./state-mark.ts"
 
 const USAGE_EXIT_CODE = 2
 const FAILED_EXIT_CODE = 1
@@ -103,7 +103,7 @@ export const runCommand = async <Request>({ name, parse, projectOf, run }: Comma
   const project = projectOf?.(request)
   const reason = project === undefined ? undefined : findForeign(project)
   if (reason !== undefined) {
-    const refusal = `${name}: the state of ${project} is not read: ${reason}. ${HOW_TO_TRUST}\n`
+    const refusal = `${name}: the state of ${project} is not read: ${reason}. ${howToUse(reason)}\n`
     return finish(process.stderr, refusal, FAILED_EXIT_CODE)
   }
   finish(process.stdout, "", (await run(request)) ?? 0)

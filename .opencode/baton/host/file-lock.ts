@@ -27,7 +27,7 @@ type Owner = {
   readonly token: string
   readonly pid: number
   readonly host: string
-  /** Start time of the process; "" where it is unknown, and in a lock of version 0.1.0. */
+  /** Start time of the process; "" where it is unknown. */
   readonly startedAt: string
 }
 

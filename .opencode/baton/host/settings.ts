@@ -1,7 +1,8 @@
+import { join } from "node:path"
 import { describeError, isNotFound, type Log } from "./log.ts"
-import { ownOrShared } from "./project.ts"
+import { accountFolder, ownOrShared } from "./project.ts"
 import { isRecord, loadZod, type Parsed, type Zod } from "./schema.ts"
-import { readProjectConfig } from "./untrusted.ts"
+import { readOwnTextSync, readProjectConfig } from "./untrusted.ts"
 
 export const SETTINGS_FILE = ".opencode/baton.json"
 
@@ -28,7 +29,7 @@ export const settingsSchema = (z: Zod) =>
       .strictObject({
         enabled: z.boolean().default(true).describe("Whether OpenCode's state is streamed to a writer"),
         strict: z.boolean().optional().describe("Whether the stream holds protocol version 1 and nothing more"),
-        writer: z.array(z.string().min(1)).min(1).optional().describe("Program and arguments of your own writer"),
+        writer: z.unknown().optional().describe("Never run: only the account's own settings can name a program"),
       })
       .prefault({}),
     learning: z
@@ -135,4 +136,33 @@ export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise
   if (read.kind === "unusable")
     log.warn("a setting is unusable: its default stands in", { path: read.path, reason: read.reason })
   return read.settings
+}
+
+/** The account's own settings: outside of all projects, none of which can change them. Each names a program and its arguments. */
+const accountSettingsSchema = (z: Zod) => {
+  const argv = z.tuple([z.string().min(1)], z.string().min(1)).optional()
+  return z.strictObject({
+    /** Run for each request that waits for a person. */
+    onWaiting: argv,
+    /** Gets the stream of the live state. */
+    liveState: z.strictObject({ writer: argv }).optional(),
+  })
+}
+
+export const accountSettingsPath = (environment = process.env): string => join(accountFolder(environment), "baton.json")
+
+/**
+ * Reads the account's settings; none where there is no file.
+ *
+ * @throws RefusedFile, SyntaxError, the file system's or zod's own error
+ */
+export const readAccountSettings = async (environment = process.env): Promise<Parsed<typeof accountSettingsSchema>> => {
+  let content: unknown
+  try {
+    content = JSON.parse(readOwnTextSync(accountSettingsPath(environment)))
+  } catch (error) {
+    if (isNotFound(error)) return {}
+    throw error
+  }
+  return accountSettingsSchema(await loadZod()).parse(content)
 }

@@ -1,6 +1,6 @@
 /**
  * Tells the state that Baton made in this very folder from state that came with a repository, a copy or a backup: its mark can
- * be made only with a key that lies outside of the project (docs/adr/0018).
+ * be made only with a key that lies outside of the project (docs/adr/0018, 0023).
  */
 import { createHmac, randomBytes } from "node:crypto"
 import {
@@ -21,6 +21,11 @@ import { accountFolder, bundleRoot, stateRoot } from "./project.ts"
 import { readOwnBytes, readOwnTextSync, runGitSync } from "./untrusted.ts"
 
 export const MARK = ".mark"
+/**
+ * Version of all that is stored below the state folder. A reader lets through what a newer Baton adds; what an older one would
+ * misread gets the next number.
+ */
+export const STATE_FORMAT = 1
 const KEY_VARIABLE = "BATON_STATE_KEY"
 /** For this account alone. */
 export const PRIVATE_FOLDER = 0o700
@@ -104,7 +109,7 @@ const readKey = (): string | undefined => {
  * @param folder the state folder
  * @returns undefined without a key. @throws the file system's own error
  */
-export const sealOf = (folder: string, text: string): string | undefined => {
+export const signFor = (folder: string, text: string): string | undefined => {
   const key = readKey()
   if (key === undefined) return undefined
   const { ino } = lstatSync(folder, { bigint: true })
@@ -119,12 +124,16 @@ export const readSigner = (): Sign | undefined => {
   return key === undefined ? undefined : (text) => createHmac("sha256", key).update(`said\n${text}`).digest("hex")
 }
 
-const MARKED = "Baton's state"
+/** The mark says its format, so that it counts for an older Baton, too. @returns undefined without a key */
+const renderMark = (root: string, format: number): string | undefined => {
+  const signature = signFor(root, `Baton's state, format ${format}`)
+  return signature === undefined ? undefined : `${format} ${signature}`
+}
 
 /** Makes the folder this account's own. @throws the file system's own error */
 export const markState = (root: string): void => {
   if (readKey() === undefined) makeKey(keyFile())
-  const mark = sealOf(root, MARKED)
+  const mark = renderMark(root, STATE_FORMAT)
   if (mark === undefined) throw new Error(`there is no key in ${keyFile()}`)
   const path = join(root, MARK)
   const whole = temporaryName(root)
@@ -172,19 +181,32 @@ export const makeState = (root: string): void => {
   }
 }
 
+/** @returns the text of the mark; "" where there is no such file. @throws the file system's own error */
+const readMark = (root: string): string => {
+  const path = join(root, MARK)
+  return lstatSync(path, { throwIfNoEntry: false })?.isFile() ? readOwnTextSync(path, { isForeign: true }).trim() : ""
+}
+
+const formatOf = (mark: string): number => Number.parseInt(mark, 10)
+
+/** Compares the format that the mark says, be it this account's mark or not. @throws the file system's own error */
+export const isNewer = (root: string): boolean => formatOf(readMark(root)) > STATE_FORMAT
+
+export const NEWER = "it was made by a newer Baton, whose format this one does not know"
+
 /** Such a folder cannot come with a repository, and cannot be moved. */
 const isMount = (root: string): boolean => lstatSync(root).dev !== lstatSync(dirname(root)).dev
 
 /** @returns why the mark does not count; undefined when it does */
-const findDoubt = (root: string): string | undefined => {
+const whyUntrusted = (root: string): string | undefined => {
   if (isMount(root)) return undefined
   try {
-    const mark = sealOf(root, MARKED)
-    if (mark === undefined) return `this account has no key for it in ${keyFile()}; ${KEY_VARIABLE} can hold one`
-    const path = join(root, MARK)
-    if (lstatSync(path).isFile() && readOwnTextSync(path).trim() === mark) return undefined
+    const mark = readMark(root)
+    const own = renderMark(root, formatOf(mark))
+    if (own === undefined) return `this account has no key for it in ${keyFile()}; ${KEY_VARIABLE} can hold one`
+    if (mark === own) return undefined
   } catch (error) {
-    if (!isNotFound(error)) return `its mark cannot be checked: ${describeError(error)}`
+    return `its mark cannot be checked: ${describeError(error)}`
   }
   return "this account did not make it here: it came with the project, or is a copy or a backup"
 }
@@ -245,11 +267,16 @@ export const findForeign = (projectRoot: string): string | undefined => {
   if (!found?.isDirectory() || isBare(root)) return undefined
   const tracked = findTracked(root)
   // Where git does not tell, the mark does.
-  return typeof tracked === "string" ? `git tracks ${tracked}` : findDoubt(root)
+  const doubt = typeof tracked === "string" ? `git tracks ${tracked}` : whyUntrusted(root)
+  return doubt ?? (isNewer(root) ? NEWER : undefined)
 }
 
 const TRUST = `${join(bundleRoot, "bin", "baton")} trust state`
-export const HOW_TO_TRUST = `If it is yours, run ${TRUST} in the project (if git tracks it, git rm -r --cached .opencode/state before); else delete it.`
+const HOW_TO_TRUST = `If it is yours, run ${TRUST} in the project (if git tracks it, git rm -r --cached .opencode/state before); else delete it.`
+
+/** @param reason see `findForeign` */
+export const howToUse = (reason: string): string =>
+  reason === NEWER ? "Update Baton; the state stays as it is." : HOW_TO_TRUST
 
 type PutAside = { readonly path: string; readonly reason: string }
 
@@ -257,12 +284,13 @@ const ASIDE = ".foreign-"
 
 /**
  * Moves foreign state aside without reading it. @returns undefined when there is none
- * @throws Error when it cannot be moved, so that it is not acted on either
+ * @throws Error when it cannot be moved, or is a newer Baton's, so that it is not acted on either
  */
-export const putForeignAside = (projectRoot: string): PutAside | undefined => {
+export const quarantine = (projectRoot: string): PutAside | undefined => {
   const root = stateRoot(projectRoot)
   const reason = findForeign(projectRoot)
   if (reason === undefined) return undefined
+  if (reason === NEWER) throw new Error(`${root} is not used, since ${reason}. ${howToUse(reason)}`)
   // It leads out of the project, where nothing is to be moved.
   if (lstatSync(dirname(root)).isSymbolicLink())
     throw new Error(`${root} is not used, since .opencode is a link and ${reason}. ${HOW_TO_TRUST}`)

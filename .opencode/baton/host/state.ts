@@ -19,11 +19,11 @@ import { describeError, isNotFound, type Log } from "./log.ts"
 import { stateRoot } from "./project.ts"
 import { loadZod, type Zod } from "./schema.ts"
 import {
-  HOW_TO_TRUST,
+  howToUse,
   ignoreAll,
   makeState,
   PRIVATE_FILE,
-  putForeignAside,
+  quarantine,
   removeQuietly,
   TEMPORARY,
   temporaryName,
@@ -141,10 +141,11 @@ const TOAST_MS = 20_000
 
 /** The one place where OpenCode opens the state: nothing of it is read before. @throws when foreign state cannot be moved */
 export const openState = (client: PluginInput["client"], projectRoot: string, log: Log): StateFolder => {
-  const aside = putForeignAside(projectRoot)
+  const aside = quarantine(projectRoot)
   if (aside) {
-    log.warn("state that is not this account's own is put aside without being read", { ...aside, fix: HOW_TO_TRUST })
-    const message = `${aside.path}: ${aside.reason}. ${HOW_TO_TRUST}`
+    const fix = howToUse(aside.reason)
+    log.warn("state that is not this account's own is put aside without being read", { ...aside, fix })
+    const message = `${aside.path}: ${aside.reason}. ${fix}`
     // Not as a notice: a setting that came with the state must not silence it.
     const body = { title: "State put aside", message, variant: "warning" as const, duration: TOAST_MS }
     Promise.resolve()

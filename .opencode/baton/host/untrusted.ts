@@ -3,7 +3,6 @@ import { spawnSync } from "node:child_process"
 import {
   closeSync,
   constants,
-  existsSync,
   fstatSync,
   lstatSync,
   openSync,
@@ -13,7 +12,7 @@ import {
   statSync,
 } from "node:fs"
 import { devNull } from "node:os"
-import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
+import { delimiter, dirname, isAbsolute, relative, resolve, sep } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { isNotFound } from "./log.ts"
 import type { Argv, ProcessOutcome, RunOptions, RunProcess } from "./process.ts"
@@ -160,9 +159,6 @@ const gitCommand = (args: readonly string[]): Argv => ["git", ...SAFE, ...args]
 export const runGit = (run: RunProcess, args: readonly string[], options: RunOptions): Promise<ProcessOutcome> =>
   run(gitCommand(args), { ...options, env: { ...neutralEnvironment(), ...options.env } })
 
-const hasRepository = (folder: string): boolean =>
-  existsSync(join(folder, ".git")) || (dirname(folder) !== folder && hasRepository(dirname(folder)))
-
 const SYNC_DEADLINE_MS = 1_000
 
 /** Runs git where nothing can wait for a turn, for a short answer. @returns undefined when it fails */
@@ -179,53 +175,23 @@ export const runGitSync = (args: readonly string[], cwd: string, deadlineMs = SY
   return status === 0 ? stdout : undefined
 }
 
-/**
- * Tells whether git has a path as a link, so that it came with the repository. Reads a folder's own index alone.
- *
- * @returns undefined when there is a repository and git cannot tell
- */
-const isTrackedLink = (path: string): boolean | undefined => {
-  const folder = dirname(path)
-  if (!hasRepository(folder)) return false
-  const listed = runGitSync(["ls-files", "-s", "-z", "--", `:(icase,literal)${basename(path)}`], folder)
-  return listed?.split("\0").some((entry) => entry.startsWith("120000 "))
-}
-
 /** @param path absolute, or relative to the folder */
 export const isInside = (folder: string, path: string): boolean => {
   const way = relative(folder, resolve(folder, path))
   return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** The first link on the way from a folder to a file in it. */
-const findLink = (folder: string, path: string): string | undefined => {
-  const above = dirname(path)
-  const link = above === "." ? undefined : findLink(folder, above)
-  if (link !== undefined) return link
-  return lstatSync(join(folder, path)).isSymbolicLink() ? join(folder, path) : undefined
-}
-
-const requirePersonsLink = (link: string): void => {
-  if (!isOwn(lstatSync(link), link)) throw new RefusedFile("it is a link of another account's")
-  const isTracked = isTrackedLink(link)
-  if (isTracked === undefined)
-    throw new RefusedFile("it is a link, and git does not tell whether it came with the repository")
-  if (isTracked) throw new RefusedFile("it is a link that came with the repository")
-}
-
 /**
- * Reads a file by which a project or a person sets Baton up: settings, policy, prompt. A person may keep it elsewhere, behind
- * a link of their own; a link that git has could lead to any file of theirs.
+ * Reads a file by which a project or a person sets Baton up: settings, policy, prompt. It may be kept elsewhere, behind a link.
  *
  * @param projectRoot absolute path of the folder that holds `.opencode`
- * @param path absolute, or relative to it; elsewhere it is beside a global copy of the bundle, so that a link is the person's
+ * @param path absolute, or relative to it; elsewhere it is beside a global copy of the bundle
  * @throws RefusedFile, or the file system's own error; while OpenCode's switch is on, ENOENT for each file
  */
 export const readProjectConfig = (projectRoot: string, path: string, options: { maxBytes?: number } = {}): Buffer => {
   if (!isInside(projectRoot, path)) return readOwnBytes(path, { ...options, isForeign: true })
   const off = projectConfigSwitch()
   if (off !== undefined) throw Object.assign(new Error(`${off} keeps the project's files out`), { code: "ENOENT" })
-  const link = findLink(projectRoot, relative(projectRoot, resolve(projectRoot, path)))
-  if (link !== undefined) requirePersonsLink(link)
-  return readOwnBytes(resolve(projectRoot, path), { ...options, isForeign: link !== undefined })
+  const place = resolve(projectRoot, path)
+  return readOwnBytes(place, { ...options, isForeign: lstatSync(place).isSymbolicLink() })
 }

@@ -196,7 +196,7 @@ type KnownLearningsDeps = {
 const COPY_FILE = "known.json"
 
 const copySchema = (z: Zod) =>
-  z.object({ version: z.literal(2), stamp: z.string(), learnings: z.array(knownLearningSchema(z)).readonly() })
+  z.object({ version: z.literal(1), stamp: z.string(), learnings: z.array(knownLearningSchema(z)).readonly() })
 
 type Copy = Parsed<typeof copySchema>
 
@@ -270,7 +270,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
     }
     const sign = readSigner()
     const learnings = read.learnings.flatMap((learning) => fromLedger(learning, project, sign) ?? [])
-    copy = { version: 2, stamp: key, learnings }
+    copy = { version: 1, stamp: key, learnings }
     // A folder for nothing would make every later session ask the ledger.
     if (learnings.length === 0 && !hasLearned()) return learnings
     state.write(path, JSON.stringify(copy)).catch((error: unknown) => {

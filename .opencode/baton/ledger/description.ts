@@ -118,16 +118,10 @@ type SplitDescription = {
 const sessionOf = (section: string): string => parseHandoffTitle(section)?.sessionID ?? ""
 const timeOf = (section: string): string => parseHandoffTitle(section)?.at ?? ""
 
-/** An empty summary's section as Baton 0.1.0 wrote it, with the earlier handoff behind the facts. */
-const FACTS_FIRST = new RegExp(
-  `^(.*\n\nThe summary of this compaction was empty\\.)(\n\n${FACTS_HEADING}\n[^]*?)(\n\nThe handoff before it:\n\n[^]*)`,
-)
-
 /** A session's handoff with the facts of its work since then. */
-const withFactsOf = (work: string, stored: string): string => {
-  const handoff = stored.replace(FACTS_FIRST, "$1$3$2")
+const withFactsOf = (work: string, handoff: string): string => {
   const [start, end] = [work.indexOf(FACTS_HEADING), handoff.lastIndexOf(FACTS_HEADING)]
-  if (start < 0 || timeOf(work) <= timeOf(stored)) return stored
+  if (start < 0 || timeOf(work) <= timeOf(handoff)) return handoff
   const said = (end < 0 ? handoff : handoff.slice(0, end)).replace(timeOf(handoff), timeOf(work))
   return `${said.trimEnd()}\n\n${work.slice(start)}`
 }

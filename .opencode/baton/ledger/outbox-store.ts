@@ -6,7 +6,6 @@ import { describeError, isNotFound } from "../host/log.ts"
 import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
 import { loadZod, type Parsed, type Zod } from "../host/schema.ts"
 import type { StateFolder } from "../host/state.ts"
-import { makeState, sealOf } from "../host/state-mark.ts"
 import { cutText } from "../host/text.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 
@@ -32,8 +31,6 @@ export type ParkedEntry = {
   readonly file: string
   /** Absent if the file could not be parsed. */
   readonly record?: OutboxRecord
-  /** Baton did not write it in this project. */
-  readonly isForeign?: boolean
   readonly reason: string
   /** ISO 8601. */
   readonly since: string
@@ -74,24 +71,9 @@ export type Outbox = {
 export const PUT_BACK = "baton outbox"
 
 type ParsedRecord =
-  /** `isSealed`: this account's Baton wrote it, in this very folder. */
-  | { readonly kind: "record"; readonly record: OutboxRecord; readonly isSealed: boolean }
+  | { readonly kind: "record"; readonly record: OutboxRecord }
   | { readonly kind: "malformed"; readonly reason: string }
 
-/** Tells a record that this account's Baton wrote in this very folder from a file that came there in another way. */
-export type Sealed = { readonly createdAt?: unknown; readonly entry?: unknown; readonly seal?: unknown }
-
-/** @param root the state folder. @returns undefined for an account without a key */
-export const sealOfRecord = (root: string, { createdAt, entry }: Sealed): string | undefined =>
-  sealOf(root, JSON.stringify([createdAt, entry]))
-
-/** Without a key there is nothing to tell them by. @param record as it was read */
-export const isSealed = (root: string, record: Sealed): boolean => {
-  const seal = sealOfRecord(root, record)
-  return seal === undefined || record.seal === seal
-}
-
-/** In the order of the fields that records were sealed with. */
 const recordSchema = (z: Zod) => {
   const taskID = z.string().min(1)
   const learningName = { project: z.string().min(1), folder: z.string(), key: z.string().min(1) }
@@ -159,13 +141,11 @@ export type OutboxEntry = OutboxRecord["entry"]
 
 const loadSchema = lazy(async () => recordSchema(await loadZod()))
 
-/** @param root the state folder. @throws when zod cannot be loaded, which says nothing about the record */
-const parseRecord = async (root: string, text: string): Promise<ParsedRecord> => {
+/** @throws when zod cannot be loaded, which says nothing about the record */
+const parseRecord = async (text: string): Promise<ParsedRecord> => {
   const schema = await loadSchema()
   try {
-    const stored: unknown = JSON.parse(text)
-    const record = schema.parse(stored)
-    return { kind: "record", record, isSealed: isSealed(root, Object(stored)) }
+    return { kind: "record", record: schema.parse(JSON.parse(text)) }
   } catch (error) {
     const what = error instanceof Error ? cutText(error.message.replaceAll(/\s+/g, " "), 300) : String(error)
     return { kind: "malformed", reason: `no outbox record of version 1: ${what}` }
@@ -176,7 +156,7 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
-/** The last part tells the subject; records of earlier versions have none. */
+/** The last part tells the subject. */
 const TAGGED = /^(\d{13}-\d{6}-[^-]+-)([0-9a-f]{8})(?=\.json$)/
 const tagOf = (subject: string): string => createHash("sha256").update(subject).digest("hex").slice(0, 8)
 
@@ -213,11 +193,10 @@ const readText = async (path: string): Promise<ReadText> => {
 }
 
 /** @throws when zod cannot be loaded */
-const readParked = async (root: string, file: string): Promise<ParkedEntry> => {
+const readParked = async (file: string): Promise<ParkedEntry> => {
   const [read, note] = await Promise.all([readText(file), readText(`${file}${REASON}`)])
-  const parsed = read.kind === "text" ? await parseRecord(root, read.text) : read
-  const record =
-    parsed.kind === "record" ? { record: parsed.record, ...(parsed.isSealed ? {} : { isForeign: true }) } : {}
+  const parsed = read.kind === "text" ? await parseRecord(read.text) : read
+  const record = parsed.kind === "record" ? { record: parsed.record } : {}
   if (note.kind === "text") {
     const [since = "", ...reason] = note.text.trim().split("\n")
     return { file, ...record, reason: reason.join("\n"), since }
@@ -226,17 +205,13 @@ const readParked = async (root: string, file: string): Promise<ParkedEntry> => {
   return { file, ...record, reason, since: "" }
 }
 
+const renderRecord = (record: OutboxRecord): string => `${JSON.stringify(record, undefined, 2)}\n`
+
 /**
  * The waiting records as one list, ordered by name. Each is a file; memory holds those that the disk refused, and the newest
  * 200 written by this process, for the time in which the disk does not answer.
  */
 export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) => {
-  const root = state.path()
-  /** The folder may have been removed meanwhile; it is made again before it is written to. */
-  const renderRecord = (record: OutboxRecord): string => {
-    makeState(root)
-    return `${JSON.stringify({ ...record, seal: sealOfRecord(root, record) }, undefined, 2)}\n`
-  }
   const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
   const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
   const own = new Map<string, { readonly record: OutboxRecord; readonly isSaved: boolean }>()
@@ -297,7 +272,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
     list: async (subject?: string): Promise<string[]> => {
       const wanted = subject === undefined ? undefined : tagOf(subject)
       const isWanted = (name: string): boolean =>
-        !done.has(name) && (wanted === undefined || [wanted, undefined].includes(TAGGED.exec(name)?.[2]))
+        !done.has(name) && (wanted === undefined || wanted === TAGGED.exec(name)?.[2])
       const before = [...own.keys()]
       const failed = { error: undefined as unknown }
       const names = await onDisk().catch((error: unknown) => {
@@ -320,14 +295,11 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
     /** @throws when zod cannot be loaded */
     read: async (name: string): Promise<ReadRecord> => {
       const known = own.get(name)
-      if (known && !known.isSaved) return { kind: "record", record: known.record, isSealed: true }
+      if (known && !known.isSaved) return { kind: "record", record: known.record }
       const read = await readText(waiting(name))
-      if (read.kind === "text") {
-        const parsed = await parseRecord(root, read.text)
-        return known && parsed.kind === "record" ? { ...parsed, isSealed: true } : parsed
-      }
+      if (read.kind === "text") return await parseRecord(read.text)
       // The folder may be unavailable: then the record in memory is used.
-      return known ? { kind: "record", record: known.record, isSealed: true } : read
+      return known ? { kind: "record", record: known.record } : read
     },
     write,
     /** Keeps a record in memory that the disk refused. */
@@ -354,7 +326,7 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
     },
     listParked: async (): Promise<ParkedEntry[]> => {
       const names = inOrder((await listRecords(parked())) ?? [])
-      return await Promise.all(names.map((name) => readParked(root, parked(name))))
+      return await Promise.all(names.map((name) => readParked(parked(name))))
     },
     /**
      * Puts a parked record into its place in the order again. For the holder of the lock.

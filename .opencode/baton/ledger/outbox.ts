@@ -34,7 +34,6 @@ type DrainDeps = {
 }
 
 const LOCK_TAKEN = "another process is delivering"
-const NOT_OURS = "Baton did not write it in this project; baton outbox retry with its id delivers it"
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
 /** `blocked`: why a subject (or an unreadable file) has to wait. */
@@ -114,7 +113,7 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
       case "malformed":
         return await park(name, read.reason)
       case "record":
-        return read.isSealed ? await deliverRecord(name, read.record, state) : await park(name, NOT_OURS, read.record)
+        return await deliverRecord(name, read.record, state)
     }
   }
 
@@ -305,8 +304,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     const found: OutboxEntry[] = []
     for (const name of await store.list(subject)) {
       const read = await store.read(name)
-      const isOurs = read.kind === "record" && read.isSealed
-      if (isOurs && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
+      if (read.kind === "record" && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
   }

@@ -1,31 +1,23 @@
-import { existsSync, lstatSync, readdirSync } from "node:fs"
-import { join } from "node:path"
-import { OUTBOX_FOLDER, RECORD_ENDING } from "../host/project.ts"
-import { replaceFile } from "../host/state.ts"
-import { readOwnTextSync } from "../host/untrusted.ts"
 import { newestOfEach, splitHandoffs, toHandoffBody } from "./description.ts"
 import {
   describeEntry,
-  isSealed,
   type OutboxEntry,
   type OutboxRecord,
   type ParkedEntry,
   PUT_BACK,
   recordID,
-  type Sealed,
-  sealOfRecord,
 } from "./outbox-store.ts"
 
 export const taskOf = (entry: OutboxEntry): string | undefined => ("taskID" in entry ? entry.taskID : undefined)
 
 /**
- * Finds the parked records that a person names: by a record's id, by its file, or by a task's id, in any case. All that Baton
- * wrote, if none is named.
+ * Finds the parked records that a person names: by a record's id, by its file, or by a task's id, in any case. All, if
+ * none is named.
  *
  * @throws Error for a name that fits none, in words for the user
  */
 export const chooseParked = (parked: readonly ParkedEntry[], names: readonly string[]): readonly ParkedEntry[] => {
-  if (names.length === 0) return parked.filter(({ isForeign }) => !isForeign)
+  if (names.length === 0) return parked
   const fits = ({ file, record }: ParkedEntry, name: string): boolean => {
     const wanted = name.toLowerCase()
     return recordID(file).toLowerCase() === recordID(wanted) || (record && taskOf(record.entry)) === wanted
@@ -80,22 +72,4 @@ export const renewRecords = <Parked extends { readonly record: OutboxRecord }>(
     return { ...record, entry, attempt: { at: record.createdAt, by: PUT_BACK, equalBefore } }
   }
   return parked.map((one) => ({ ...one, record: renew(one.record) }))
-}
-
-/** Seals the records of a state that a person trusts. @param root the state folder */
-export const sealRecords = async (root: string): Promise<void> => {
-  for (const folder of [join(root, OUTBOX_FOLDER), join(root, OUTBOX_FOLDER, "parked")]) {
-    const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(RECORD_ENDING)) : []
-    for (const path of names.map((name) => join(folder, name))) {
-      if (!lstatSync(path).isFile()) continue
-      try {
-        const record: Sealed = JSON.parse(readOwnTextSync(path))
-        if (isSealed(root, record)) continue
-        await replaceFile(path, `${JSON.stringify({ ...record, seal: sealOfRecord(root, record) }, undefined, 2)}\n`)
-      } catch (error) {
-        // A damaged one is parked when it is to be delivered.
-        if (!(error instanceof SyntaxError)) throw error
-      }
-    }
-  }
 }

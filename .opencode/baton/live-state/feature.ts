@@ -3,8 +3,9 @@ import { isMainThread } from "node:worker_threads"
 import type { Core } from "../core/core.ts"
 import { lazy, withDeadline } from "../host/async.ts"
 import { describeError, type Log, type LogExtra } from "../host/log.ts"
+import type { Argv } from "../host/process.ts"
 import type { RawEvent } from "../host/schema.ts"
-import { settingsOrDefaults } from "../host/settings.ts"
+import { accountSettingsPath, readAccountSettings, settingsOrDefaults } from "../host/settings.ts"
 import type { SessionTask } from "../task/registry.ts"
 import type { C2cSession } from "./c2c/session.ts"
 import { type Observed, readEvent } from "./events.ts"
@@ -65,16 +66,32 @@ export const createLiveStateFeature = (
     return { directory, server_url: isServer ? String(core.input.serverUrl) : null }
   }
 
+  const accountWriter = async (): Promise<Argv | undefined> => {
+    try {
+      return (await readAccountSettings()).liveState?.writer
+    } catch (error) {
+      log.warn("the account's settings are unusable: no writer of theirs is run", {
+        path: accountSettingsPath(),
+        error: describeError(error),
+      })
+      return undefined
+    }
+  }
+
   const begin = async (): Promise<void> => {
     // It may still keep the statefile.
     await core.before
     const { liveState } = await settingsOrDefaults(projectRoot, log)
     if (!liveState.enabled) return log.debug("live state is switched off")
+    if (liveState.writer !== undefined)
+      log.warn("the project's state writer is not run: only the account's settings can name one", {
+        writer: liveState.writer,
+        path: accountSettingsPath(),
+      })
     const { env } = process
-    const isOwn = !env.BATON_STATE_WRITER && !liveState.writer && !env.C2C_MCP_SESSION_ID
-    const { foreign, openC2c } = isOwn
-      ? {}
-      : await (await import("./stream-writer.ts")).findWriter(core, liveState.writer, log)
+    const setting = await accountWriter()
+    const isOwn = !env.BATON_STATE_WRITER && !setting && !env.C2C_MCP_SESSION_ID
+    const { foreign, openC2c } = isOwn ? {} : await (await import("./stream-writer.ts")).findWriter(core, setting, log)
     const [state, place] = await Promise.all([core.state(), findPlace()])
     const sessionID = env.C2C_MCP_SESSION_ID || `opencode-${basename(directory)}`
     const identity = {

@@ -1,8 +1,8 @@
 import { basename } from "node:path"
-import { accountSettingsPath, readAccountSettings } from "../host/account-settings.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { accountFolder } from "../host/project.ts"
+import { accountSettingsPath, readAccountSettings } from "../host/settings.ts"
 import { cutText } from "../host/text.ts"
 import { readWaits, type Wait } from "./observe/waits.ts"
 
@@ -36,11 +36,10 @@ type Deps = {
 
 const runOne = async (entry: WaitEntry, { log, run = createProcessRunner({ shell: undefined }) }: Deps) => {
   const { onWaiting } = await readAccountSettings()
-  const [program, ...args] = onWaiting ?? []
-  if (program === undefined) return
+  if (onWaiting === undefined) return
   const options = { cwd: accountFolder(), deadlineMs: DEADLINE_MS, stdin: `${JSON.stringify(entry)}\n` }
-  const ran = await run([program, ...args], { ...options, env: toEnvironment(entry) })
-  const about = { program, session: entry.session }
+  const ran = await run(onWaiting, { ...options, env: toEnvironment(entry) })
+  const about = { program: onWaiting[0], session: entry.session }
   if (ran.kind === "exited" && ran.exitCode === 0) return log.info("onWaiting was run", about)
   const reason = ran.kind === "exited" ? `exit ${ran.exitCode}: ${cutText(ran.stderr.trim(), 200)}` : ran.kind
   log.warn("onWaiting failed", { ...about, reason: ran.kind === "not-started" ? ran.cause : reason })

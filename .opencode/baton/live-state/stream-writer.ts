@@ -1,10 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import type { Core } from "../core/core.ts"
-import { createConsent } from "../host/consent.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { Argv } from "../host/process.ts"
-import { ownOrShared } from "../host/project.ts"
-import { SETTINGS_FILE } from "../host/settings.ts"
 import { cutText } from "../host/text.ts"
 import { childEnvironment } from "../host/untrusted.ts"
 import { readC2c } from "./c2c/identity.ts"
@@ -13,16 +10,12 @@ import type { StreamLine } from "./protocol.ts"
 import type { Publisher } from "./publisher.ts"
 import type { StateWriter } from "./statefile.ts"
 
-/** A JSON array of program and arguments; it overrides the settings. */
+/** A JSON array of program and arguments; it overrides the account's settings. */
 export const WRITER_VARIABLE = "BATON_STATE_WRITER"
 
-/** Allows the command of the settings. */
-export const TRUST_WRITER = ".opencode/baton/bin/baton trust writer"
-
 type ChosenWriter =
-  /** `waiting`: the command of the settings, which the person has not allowed. */
-  | { readonly kind: "foreign"; readonly argv: Argv; readonly waiting?: readonly string[] }
-  | { readonly kind: "own"; readonly waiting?: readonly string[] }
+  | { readonly kind: "foreign"; readonly argv: Argv }
+  | { readonly kind: "own" }
   | { readonly kind: "none"; readonly reason: string }
 
 const parseArgv = (text: string): Argv | undefined => {
@@ -37,17 +30,15 @@ const parseArgv = (text: string): Argv | undefined => {
   }
 }
 
-/** Chooses what gets the stream: the program of the variable, of the settings if it is allowed, c2c. Baton keeps its own statefile anyway. */
+/** Chooses what gets the stream: the program of the variable, of the account's settings, c2c. Baton keeps its own statefile anyway. */
 export const chooseWriter = ({
   variable,
   setting,
-  isAllowed,
   c2c,
 }: {
   variable: string | undefined
-  setting: readonly string[] | undefined
-  /** Tells whether the person allowed the command of the settings. */
-  isAllowed: (command: readonly string[]) => boolean
+  /** Of the account's settings. */
+  setting: Argv | undefined
   /** Absolute path of c2c, if this OpenCode is one of its sessions; see c2c/identity.ts. */
   c2c: string | undefined
 }): ChosenWriter => {
@@ -57,12 +48,8 @@ export const chooseWriter = ({
     const expected = `expected a JSON array of program and arguments, received ${JSON.stringify(cutText(variable, 80))}`
     return { kind: "none", reason: `${WRITER_VARIABLE}: ${expected}` }
   }
-  const [program, ...args] = setting ?? []
-  const waiting = setting === undefined || isAllowed(setting) ? {} : { waiting: setting }
-  if (program !== undefined && waiting.waiting === undefined) return { kind: "foreign", argv: [program, ...args] }
-  return c2c === undefined
-    ? { kind: "own", ...waiting }
-    : { kind: "foreign", argv: [c2c, "oc-plugin", "stream-write-statefile"], ...waiting }
+  if (setting) return { kind: "foreign", argv: setting }
+  return c2c === undefined ? { kind: "own" } : { kind: "foreign", argv: [c2c, "oc-plugin", "stream-write-statefile"] }
 }
 
 type FoundWriter = {
@@ -74,11 +61,11 @@ type FoundWriter = {
 /**
  * Finds the writer where it may be another than Baton's own, and c2c's session; logs why one is not used.
  *
- * @param setting the writer of the settings
+ * @param setting the writer of the account's settings
  */
 export const findWriter = async (
   { input, projectRoot, services }: Core,
-  setting: readonly string[] | undefined,
+  setting: Argv | undefined,
   log: Log,
 ): Promise<FoundWriter> => {
   const { env } = process
@@ -89,16 +76,12 @@ export const findWriter = async (
   const chosen = chooseWriter({
     variable: env[WRITER_VARIABLE],
     setting,
-    isAllowed: (command) => createConsent(projectRoot).isAllowed(command, ownOrShared(projectRoot, SETTINGS_FILE)),
     c2c: identity?.program,
   })
   if (chosen.kind === "none") {
     log.warn("no state writer but Baton's own", { reason: chosen.reason })
     return {}
   }
-  const { waiting } = chosen
-  if (waiting)
-    log.warn("the project's state writer is not run until you allow it", { writer: waiting, allow: TRUST_WRITER })
   const found: FoundWriter = {}
   if (identity) {
     const [{ openC2cSession }, loaded] = await Promise.all([import("./c2c/session.ts"), services()])

@@ -30,8 +30,7 @@ export const PROMPT_LIMIT_BYTES = 65_536
 /** The folders of prompts, in search order. */
 const FOLDERS = ["prompts", ".opencode/prompts"] as const
 
-/** The second form is from the role prompts of 0.1.0; see docs/prompts.md. */
-const CONTRACT_COMMENT = /^<!--[ \t]*(?:baton:|Machine-read by \.opencode\/plugins\/)/m
+const CONTRACT_COMMENT = /^<!--[ \t]*baton:/m
 /** Marks the file as Baton's; the model does not need it. */
 const HANDOFF_COMMENT_LINES = /^<!--[ \t]*baton:handoff\b.*-->[ \t]*(?:\n|$)/gm
 

@@ -33,7 +33,7 @@ export type TaskStep = Parsed<typeof stepSchema>
 
 export const taskRecordSchema = (z: Zod) =>
   z.object({
-    version: z.literal(2),
+    version: z.literal(1),
     sessionID: z.string(),
     /** Oldest first; the last one that stands counts. */
     steps: z.array(stepSchema(z)).readonly(),
@@ -65,7 +65,7 @@ export type SessionTask = Omit<TaskStep, "isMade"> & {
 
 const MAX_STEPS = 20
 
-export const emptyRecord = (sessionID: string): TaskRecord => ({ version: 2, sessionID, steps: [], words: {} })
+export const emptyRecord = (sessionID: string): TaskRecord => ({ version: 1, sessionID, steps: [], words: {} })
 
 /** @param hidden ids of messages that the user undid */
 export type Hidden = ReadonlySet<string>

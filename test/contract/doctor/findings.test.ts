@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { beforeEach, describe, expect, test } from "vitest"
 import type { Report } from "../../../.opencode/baton/doctor/report.ts"
-import { createConsent } from "../../../.opencode/baton/host/consent.ts"
+import { accountSettingsPath } from "../../../.opencode/baton/host/settings.ts"
 import { promised } from "../../requirements.ts"
 import { createPatient, type Patient } from "../../support/files/doctor-patient.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
@@ -46,7 +46,7 @@ const record = (path: string, text: string) => {
 }
 /** Names a file in the manifest, with a sum that it has not. */
 const list = (path: string) => appendFileSync(join(patient.project, MANIFEST), `1\t1\t${path}\n`)
-/** Keeps the user's file at the path, as an installation of 0.1.0 did. */
+/** Keeps the user's file at the path, as an installation does. */
 const layBeside = (path: string, own: string) => {
   patient.write(`${path}.baton-new`, patient.read(path))
   patient.write(path, own)
@@ -138,11 +138,16 @@ live("a state writer that is not there", /the writer '\/absent\/writer' is not t
 const noArray = naming("BATON_STATE_WRITER", "c2c")
 live("a variable that names no state writer", /expected a JSON array of program and/, noArray)
 const own = writing(".opencode/baton.json", '{"liveState":{"writer":["my-writer"]}}\n')
-live("a writer in the settings that waits to be allowed", /the writer \["my-writer"\] of .* is not run until/, own)
-live("a writer in the settings that is not there", /the writer 'my-writer' is not there/, () => {
-  own()
-  createConsent(patient.project, { HOME: patient.home }).allow(["my-writer"])
-})
+live("a writer in the project's settings", /the writer \["my-writer"\] of .* is not run/, own)
+const writeAccount = (text: string): void => {
+  const path = accountSettingsPath({ HOME: patient.home })
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
+live("a writer in the account's settings that is not there", /the writer 'my-writer' is not there/, () =>
+  writeAccount('{"liveState":{"writer":["my-writer"]}}\n'),
+)
+live("account's settings that are not valid", /baton\.json cannot be used: /, () => writeAccount("{"))
 live("a statefile that cannot be read", /no agent is seen in .*one\.json/, () => record("live/one.json/in-the-way", ""))
 harm("a session's learning record that is damaged", "warning", "learning", /a session's record cannot be read/, () =>
   record("learning/sessions/ses_1.json", '{"version":1,'),

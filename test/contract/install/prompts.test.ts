@@ -9,7 +9,6 @@ import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const NAMES = ["handoff-command.md", "handoff.md", "planner.md", "worker.md"]
 const OWN = "Dear {{customer}},\n"
-const OF_VERSION_0_1_0 = "# Planner\n\n<!-- Machine-read by .opencode/plugins/x.ts: -->\n"
 
 let checkout: SmallCheckout
 
@@ -48,7 +47,6 @@ describe("prompts", () => {
   test.each<[string, () => void]>([
     ["is not there", () => {}],
     ["is empty", () => mkdirSync(join(checkout.project, "prompts"))],
-    ["has a role prompt of Baton 0.1.0", () => checkout.write("prompts/planner.md", OF_VERSION_0_1_0)],
     ...NAMES.map((name): [string, () => void] => [
       `has the ${name} that comes with Baton`,
       () => checkout.write(`prompts/${name}`, readFileSync(join(REPOSITORY, "prompts", name), "utf8")),

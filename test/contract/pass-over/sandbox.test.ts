@@ -28,7 +28,6 @@ import {
   succeed,
   writeFiles,
 } from "../../support/opencode/pass-project.ts"
-import { idOf } from "../../support/opencode/pass-sandboxes.ts"
 
 /** A pass whose child changed two files and added one, stored. */
 const holdChanges = async () => {
@@ -282,48 +281,4 @@ test(promised("pass-over.B5", "a journal whose contents are gone names its files
   expect(leftAlone).toEqual([{ path: "a.txt", reason: "its previous content is damaged" }])
   expect(projectTree(root)).toEqual(before)
   expect(succeed(await connect().reject("p1")).held).toBe(0)
-})
-
-describe("passes that an earlier version stored", () => {
-  const openEarlier = async (files: Record<string, unknown>, changed?: readonly string[]) => {
-    const { root, connect } = createPassProject()
-    const stored = Object.entries(files).map(([name, value]) => [name, JSON.stringify(value)])
-    writeFiles(passPlace(root, "p1", "files"), Object.fromEntries(stored))
-    writeFiles(passPlace(root, "p1"), { "copy/a.txt": "the child's\n" })
-    await connect().recordEarlier("p1", changed)
-    return { root, passes: connect(), before: projectTree(root) }
-  }
-  const place = { directory: "/x", target: "/y", own_folder: "" }
-  const record = { version: 1, began_at: "2026-01-01T00:00:00.000Z", ...place, left_out: [] }
-  const changes = {
-    version: 1,
-    files: ["a.txt", "src/b.txt"].map((path) => ({ path, fate: "held", next: { hash: "0" } })),
-    left_out: [],
-  }
-
-  test(promised("pass-over.B6", "are listed, not applied, and can be given up file by file"), async () => {
-    const stored = { "record.json": record, "changes.json": changes }
-    const { root, passes, before } = await openEarlier(stored, ["a.txt", "src/b.txt"])
-    const pending = { passID: idOf("p1"), state: "stored", since: "2026-01-01T10:20:30.000Z" }
-    expect(await passes.pending()).toMatchObject([pending])
-    const refused = await passes.apply("p1")
-    expect(refused).toMatchObject({ kind: "refused", code: "wrong-state" })
-    expect(JSON.stringify(refused)).toContain("an earlier version of Baton")
-    expect(JSON.stringify(refused)).toContain("pass_over_reject gives them up")
-    expect(await passes.reject("p1", ["a.txt"])).toMatchObject({ kind: "rejected", paths: ["a.txt"], held: 1 })
-    expect(await passes.reject("p1")).toMatchObject({ kind: "rejected", paths: ["src/b.txt"], held: 0 })
-    expect(await passes.pending()).toEqual([])
-    expect(projectTree(root)).toEqual(before)
-  })
-
-  test(promised("pass-over.B6", "are ended where a subagent was at work, and say where its files are"), async () => {
-    const { root, passes, before } = await openEarlier({ "record.json": record })
-    expect(await passes.pending()).toMatchObject([{ passID: idOf("p1"), state: "damaged" }])
-    const { skipped, modifications } = succeed(await passes.collect("p1"))
-    expect(modifications).toEqual([])
-    expect(skipped[0]?.reason).toContain(passPlace(root, "p1", "copy"))
-    expect(await passes.pending()).toEqual([])
-    expect(readIn(passPlace(root, "p1"), "copy/a.txt")).toBe("the child's\n")
-    expect(projectTree(root)).toEqual(before)
-  })
 })

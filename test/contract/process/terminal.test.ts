@@ -6,7 +6,6 @@ import { noteProject } from "../../../.opencode/baton/live-state/projects.ts"
 import { auditEntry } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { shareBundle } from "../../support/files/bundle-project.ts"
-import { ownState } from "../../support/files/own-state.ts"
 import { handoffRecord } from "../../support/handoff-record.ts"
 import { NEWEST } from "../../support/opencode/opencode-binary.ts"
 import { passRecord } from "../../support/opencode/pass-over-values.ts"
@@ -31,7 +30,6 @@ const setUp = async () => {
   const entry = { ...auditEntry(passRecord(), { at: AT, event: "sent" }), reason: EVIL, originating_agent: EVIL }
   write(`pass-over-logs/2026-01/session-${entry.root_session_id}-passes.jsonl`, entry)
   write("baton.json", { [EVIL]: 1, liveState: { writer: [EVIL] } })
-  await ownState(project)
   noteProject(project, options.env)
   prog("init")
   const id = prog("add", EVIL, "-p", "x", "-d", EVIL).stdout.trim()
@@ -45,7 +43,7 @@ const LISTS = ["handoffs", "observe", "outbox", "passes", "state", "waiting", "d
 const TEXTS = [
   ...LISTS,
   "learned list",
-  "trust writer",
+  "trust state",
   "report -p x",
   "work status -p x",
   "work branches",

@@ -9,7 +9,7 @@ import { casesOf } from "../../support/opencode/ends.ts"
 import { BOTH_ENDS, NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const LISTS = ["handoffs", "learned", "observe", "outbox", "passes", "state"]
-const COMMANDS = [...LISTS, "trust state", "trust writer"]
+const COMMANDS = [...LISTS, "trust state"]
 
 const createProject = shareBundle()
 

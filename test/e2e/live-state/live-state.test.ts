@@ -15,6 +15,7 @@ import {
   REPOSITORY,
   type Script,
   type SharedTask,
+  type TaskProject,
   testsOnce,
 } from "../../support/index.ts"
 import { reduceStream } from "../../support/live-protocol.ts"
@@ -26,9 +27,10 @@ import {
   recordingWriter,
   recordStream,
   setLiveState,
+  setWriter,
   streamedState,
 } from "../../support/opencode/live-stream.ts"
-import { sharedServer } from "../../support/opencode/task-project.ts"
+import { openServer, speak } from "../../support/opencode/model-project.ts"
 import { compactsOnce, createSession, liveState, messagesOf, runWell } from "../sessions.ts"
 
 /** The stream of a real run, the same on both ends; see normaliseStream. */
@@ -90,17 +92,19 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
 
   test(promised(["live-state.A5", "live-state.A6"], "in serve, a permission is shown while it waits"), async () => {
     const config = { permission: { bash: "ask" } }
-    const { client, project, say } = await openSharedTask(binary, asking(bash("true")), { config })
-    const file = recordStream(project)
-    const root = await createSession({ client })
-    const answered = say("ASK", root)
+    const task = await openTaskProject(binary, asking(bash("true")), { config })
+    const file = recordStream(task.project)
+    await using server = await openServer(task)
+    const { client } = server
+    const root = await createSession(server)
+    const answered = speak(server, root, "ASK")
     const waiting = await streamedState(file, '"ty":"permission"')
     const { details } = waiting.tui_focus as { details: { id: string; type: string } }
     expect(details.type).toBe("bash")
     const path = { id: root, permissionID: details.id }
     await client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" } })
     await answered
-    await say("Hello.", await createSession({ client }, root))
+    await speak(server, await createSession(server, root), "Hello.")
     const done = await streamedState(file, '"is_idle":true')
     // The child's turn is not counted.
     const root_opencode_session_id = root
@@ -118,14 +122,18 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
   test.each(writers)(promised(["live-state.A3", "live-state.D2"], "a writer that %s costs nothing"), async (...row) => {
     const [what, lines] = row
     let isPublished = false
-    const task: SharedTask = await openSharedTask(binary, async (request) => {
-      // The writer's lines in the log name the project's folder.
-      if (isPublished && request.kind === "turn") await task.logged("live state is published")
+    const task: TaskProject = await openTaskProject(binary, async (request) => {
+      if (isPublished && request.kind === "turn") await logged("live state is published")
       return compactsOnce(request)
     })
+    const logged = (part: string) =>
+      eventually(`'${part}' in the log`, () => task.project.batonLog().find((line) => line.includes(part)))
     const answers = async (): Promise<string[]> => {
-      const id = await task.say(task.message)
-      const own = (await messagesOf(task, id)).filter(({ info }) => info.role === "assistant")
+      await using server = await openServer(task)
+      const id = await createSession(server)
+      await speak(server, id, task.message)
+      if (isPublished && what === "talks on both streams") await logged("the state writer says")
+      const own = (await messagesOf(server, id)).filter(({ info }) => info.role === "assistant")
       const parts = own.flatMap((message) => message.parts)
       return parts.flatMap((part) => (part.type === "text" ? part.text : part.type === "tool" ? part.tool : []))
     }
@@ -137,11 +145,10 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
       task.project.write("writer", `#!/bin/sh\n${lines}\n`)
       chmodSync(writer, 0o755)
     }
-    setLiveState(task.project, { writer: [writer] })
+    setLiveState(task.project, {})
+    setWriter(task.project, [writer])
     isPublished = true
-    await task.restart()
     expect(await answers()).toEqual(plain)
-    if (what === "talks on both streams") await task.logged("the state writer says")
   })
 
   once(promised("live-state.A2", "it is off when the settings say so"), async () => {
@@ -165,17 +172,18 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     const options = ["Left", "Right"].map((label) => ({ label, description: `To the ${label}` }))
     const questions = [{ question: "Which way?", header: "Way", options }]
     const script = asking({ tool: "question", input: { questions } })
-    const { client, project, say } = await openSharedTask(binary, script)
-    const file = recordStream(project)
-    const id = await createSession({ client })
-    const answered = say("ASK", id)
+    const task = await openTaskProject(binary, script)
+    const file = recordStream(task.project)
+    await using server = await openServer(task)
+    const id = await createSession(server)
+    const answered = speak(server, id, "ASK")
     const { pendingQuestion } = await streamedState(file, '"pendingQuestion":{')
     const pending = pendingQuestion as { id: string }
     expect(pending).toEqual({ id: pending.id, text: "Which way?", header: "Way", options: ["Left", "Right"] })
-    const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(project.directory)}`
+    const path = `/question/${pending.id}/reply?directory=${encodeURIComponent(task.project.directory)}`
     const headers = { "content-type": "application/json" }
     const answer = { method: "POST", body: JSON.stringify({ answers: [["Left"]] }), headers }
-    const reply = await fetch(new URL(path, sharedServer(binary).url), answer)
+    const reply = await fetch(new URL(path, server.url), answer)
     expect(reply.status).toBe(200)
     await answered
     const done = await streamedState(file, '"is_idle":true')

@@ -13,7 +13,7 @@ import {
   type Script,
 } from "../../support/index.ts"
 import { liveFiles, readStream, recordStream } from "../../support/opencode/live-stream.ts"
-import { openServer } from "../../support/opencode/model-project.ts"
+import { openServer, speak } from "../../support/opencode/model-project.ts"
 import { NEWEST } from "../../support/opencode/opencode-binary.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
 import { createSession, liveState } from "../sessions.ts"
@@ -110,15 +110,16 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(promised("waiting.B1", "a subagent's question is shown beside a writer that sees version 1"), async () => {
-    const task = await openSharedTask(binary, script, { config })
-    const { client, project, say } = task
+    const task = await openTaskProject(binary, script, { config })
+    const { project } = task
     const file = recordStream(project)
-    const id = await createSession({ client })
-    const answered = say("QUIZ", id)
+    await using server = await openServer(task)
+    const id = await createSession(server)
+    const answered = speak(server, id, "QUIZ").catch(() => {})
     const waits = await eventually("the question", () => liveState(project.directory)?.extensions.waiting[0])
     expect(waits).toMatchObject({ kind: "question", text: "Which way?", options: ["Left"], subagent: helper("ASK") })
-    await client.session.abort({ path: { id } })
-    await answered.catch(() => {})
+    await server.client.session.abort({ path: { id } })
+    await answered
     const isOver = () => liveState(project.directory).extensions.waiting.length === 0 || undefined
     await eventually("the end of the question", isOver)
     expect(liveFiles(project.directory)).toHaveLength(1)

@@ -144,7 +144,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       for (const part of [`Continuing work from session ${root}`, "# Worker", `Task: ${taskID}`])
         expect(lastTurn(task)).toContain(part)
       const bound = JSON.parse(project.read(`.opencode/state/tasks/${handedTo}.json`))
-      expect(bound).toMatchObject({ version: 2, steps: [{ taskID, role: "worker" }] })
+      expect(bound).toMatchObject({ version: 1, steps: [{ taskID, role: "worker" }] })
 
       await eventually("the live state of the new session", () => {
         const state = liveState(project.directory)

@@ -3,14 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, wr
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import {
-  BOTH_ENDS,
-  casesOf,
-  openSharedTask,
-  openTaskProject,
-  type TaskProject,
-  testsOnce,
-} from "../../support/index.ts"
+import { BOTH_ENDS, casesOf, openTaskProject, type TaskProject, testsOnce } from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
 import { compactionsOf, compactsOnce, lastTurn, runWell } from "../sessions.ts"
@@ -66,19 +59,6 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(lastTurn(task)).toContain("Role: worker")
     },
   )
-
-  once(promised("trust.A4", "sends no file that a link of the repository's leads to"), async () => {
-    const task = await openSharedTask(binary, compactsOnce)
-    const secret = `${task.project.directory}-credentials`
-    writeFileSync(secret, "<!-- baton: -->\naws_secret_access_key = wJalrXUtnFEMI\n")
-    for (const name of ["handoff", "worker"]) put(task, `prompts/${name}.md`, (path) => symlinkSync(secret, path))
-    git(task, "add", "-f", "prompts")
-    git(task, "commit", "-q", "-m", "prompts")
-    await task.say(task.message)
-    expect(compactionsOf(task)).toHaveLength(1)
-    for (const { conversation } of task.model.requests) expect(conversation).not.toContain("wJalrXUtnFEMI")
-    await task.logged("it is a link that came with the repository")
-  })
 
   once(promised("trust.A4", "/handoff runs no file monitor and no filter of the repository's"), async () => {
     const task = await openTaskProject(binary, handoffScript({ prompt: "Go on.", files: [] }))

@@ -1,73 +1,46 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect } from "vitest"
+import { SETTINGS_FILE } from "../../../.opencode/baton/host/settings.ts"
 import { promised } from "../../requirements.ts"
-import {
-  BOTH_ENDS,
-  eventually,
-  openSharedTask,
-  openTaskProject,
-  type TaskProject,
-  testsOnce,
-} from "../../support/index.ts"
-import { liveFiles } from "../../support/opencode/live-stream.ts"
+import { BOTH_ENDS, eventually, openTaskProject, testsOnce } from "../../support/index.ts"
+import { liveFiles, setWriter } from "../../support/opencode/live-stream.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
-import { liveState, runWell } from "../sessions.ts"
+import type { TestProject } from "../../support/opencode/test-project.ts"
+import { runWell } from "../sessions.ts"
 
-const NOT_RUN = "the project's state writer is not run until you allow it"
+const NOT_RUN = "the project's state writer is not run"
 
 const done = () => ({ text: "Done." })
 
-/** Adds settings that name a writer to the repository. @returns the file that shows that it ran, and `baton` */
-const bringWriter = ({ project, binary }: Pick<TaskProject, "project" | "binary">) => {
+/** A writer that leaves a file where it ran; the repository's settings name it. */
+const bringWriter = (project: TestProject) => {
   const ran = `${project.directory}-writer-ran`
   project.write("writer.sh", `echo ran >> '${ran}'; cat > /dev/null\n`)
-  project.write(".opencode/baton.json", JSON.stringify({ liveState: { writer: ["sh", "writer.sh"] } }))
-  const baton = (...args: string[]) => {
-    const launcher = join(project.directory, ".opencode/baton/bin/baton")
-    return runProgram([launcher, ...args], { project, environment: { BATON_OPENCODE: binary.path } })
-  }
-  return { ran, baton }
+  const writer = ["sh", "writer.sh"]
+  project.write(SETTINGS_FILE, JSON.stringify({ liveState: { writer } }))
+  return { ran, writer }
 }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  once(
-    promised("trust.A3", "a writer that came with the repository runs when it was allowed, and not before"),
-    async () => {
-      const task = await openSharedTask(binary, done)
-      const { ran, baton } = bringWriter(task)
-      const { project } = task
-      /** Works in a new instance until its live state is shown. */
-      const work = async () => {
-        await task.restart()
-        const id = await task.say(task.message)
-        const isShown = () => liveState(project.directory)?.root_opencode_session_id === id || undefined
-        await eventually("the live state", isShown)
-      }
-      await work()
-      expect(existsSync(ran)).toBe(false)
-      expect(liveFiles(project.directory)).toHaveLength(1)
-      await eventually("the warning", () => project.log().includes(NOT_RUN) || undefined)
-      expect(project.log().split(NOT_RUN), "once in the log of all projects").toHaveLength(2)
-      expect((await baton("doctor")).stdout).toMatch(
-        /warning +live-state +the writer \["sh","writer.sh"\] .* is not run until/,
-      )
-
-      expect(await baton("trust", "writer")).toMatchObject({
-        exitCode: 0,
-        stdout: expect.stringContaining("Allowed in"),
-      })
-      await task.restart()
-      await task.say(task.message)
-      const hasRun = () => (existsSync(ran) && readFileSync(ran, "utf8") === "ran\n") || undefined
-      await eventually("the writer's start", hasRun)
-
-      writeFileSync(join(project.directory, "writer.sh"), `echo pulled >> '${ran}'\n`)
-      await work()
-      expect(hasRun(), "and not what it has become").toBe(true)
-    },
-  )
+  once(promised("trust.A3", "a writer is run if the account's settings name it, not if the project's do"), async () => {
+    const task = await openTaskProject(binary, done)
+    const { project } = task
+    const { ran, writer } = bringWriter(project)
+    await runWell(task, task.message)
+    expect(existsSync(ran)).toBe(false)
+    expect(liveFiles(project.directory)).toHaveLength(1)
+    expect(project.log().split(NOT_RUN), "once in the log").toHaveLength(2)
+    const launcher = join(project.directory, ".opencode/baton/bin/baton")
+    const options = { project, environment: { BATON_OPENCODE: binary.path } }
+    expect((await runProgram([launcher, "doctor"], options)).stdout).toMatch(
+      /warning +live-state +the writer \["sh","writer.sh"\] .* is not run/,
+    )
+    setWriter(project, writer)
+    await runWell(task, task.message)
+    await eventually("the writer's start", () => existsSync(ran) || undefined)
+  })
 
   once(
     promised(
@@ -76,8 +49,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     ),
     async () => {
       const task = await openTaskProject(binary, done, { bundle: "project-and-global" })
-      const { ran, baton } = bringWriter(task)
-      expect((await baton("trust", "writer")).exitCode).toBe(0)
+      const { ran } = bringWriter(task.project)
       task.project.write(
         "prompts/worker.md",
         "<!-- baton: -->\n# Worker\n<!-- baton:protocol -->\nOWNED\n<!-- /baton:protocol -->\n",

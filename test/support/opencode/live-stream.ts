@@ -1,8 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
-import { createConsent } from "../../../.opencode/baton/host/consent.ts"
-import { SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
+import { accountSettingsPath, SETTINGS_FILE, type Settings } from "../../../.opencode/baton/host/settings.ts"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { reduceStream, streamLineSchema } from "../live-protocol.ts"
 import { eventually } from "./opencode-server.ts"
@@ -21,15 +20,20 @@ export const liveFiles = (directory: string): string[] =>
 export const recordingWriter = (file: string, then = ":"): string =>
   JSON.stringify(["/bin/sh", "-c", `while read -r line; do printf '%s\\n' "$line" >> '${file}'; ${then}; done`])
 
-export const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void => {
+export const setLiveState = (project: TestProject, liveState: Partial<Settings["liveState"]>): void =>
   project.write(SETTINGS_FILE, JSON.stringify({ liveState }))
-  if (liveState.writer) createConsent(project.directory, project.environment).allow(liveState.writer)
+
+/** Names a writer in the account's settings. */
+export const setWriter = (project: TestProject, writer: readonly string[]): void => {
+  const path = accountSettingsPath(project.environment)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, JSON.stringify({ liveState: { writer } }))
 }
 
 /** Stores the project's stream from the next start on. @returns the stream's file */
 export const recordStream = (project: TestProject): string => {
   const file = join(project.directory, "stream.jsonl")
-  setLiveState(project, { writer: JSON.parse(recordingWriter(file)) })
+  setWriter(project, JSON.parse(recordingWriter(file)))
   return file
 }
 

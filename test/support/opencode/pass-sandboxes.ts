@@ -92,12 +92,6 @@ export const openSandboxes = (
   return {
     apply,
     collect,
-    /** Notes a pass that another version of Baton made; with the files that its child changed when it has returned. */
-    recordEarlier: async (name: string, paths?: readonly string[]): Promise<void> => {
-      await record(name)
-      if (paths) await passes.transition(idOf(name), { type: "returned", paths })
-      await owners.release(idOf(name))
-    },
     /** Waits for the sandboxes that are being made, and gives up its passes. */
     end: async (): Promise<void> => {
       await Promise.allSettled(making)

@@ -268,7 +268,7 @@ describe("work in progress", () => {
     change("a.ts")
     mkdirSync(join(file, ".."), { recursive: true })
     const since = "2026-01-01T00:00:00.000Z"
-    writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, ...ended }))
+    writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, startedAt: "", ...ended }))
     await progress.recover()
     const end = `- The session ended in the middle of the turn of ${since}`
     const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}\n\n## The user's own words`)

@@ -94,8 +94,13 @@ describe("the lock", () => {
     { of: "another machine or container", left: ELSEWHERE, isTaken: false },
     { of: "another machine whose clock was set back", left: ELSEWHERE, writtenIn: inAYear, isTaken: true },
     { of: "an earlier process with a pid that lives", left: { ...LIVING, startedAt: "1" }, isTaken: true },
-    { of: "0.1.0, silent, its pid another's", left: { ...LIVING, startedAt: "" }, after: 61, isTaken: true },
-    { of: "0.1.0, before this process", left: { startedAt: "" }, writtenIn: beforeThisProcess, isTaken: true },
+    { of: "an unknown start, silent, its pid another's", left: { ...LIVING, startedAt: "" }, after: 61, isTaken: true },
+    {
+      of: "an unknown start, before this process",
+      left: { startedAt: "" },
+      writtenIn: beforeThisProcess,
+      isTaken: true,
+    },
   ])("of $of is taken: $isTaken", async ({ left, writtenIn = now, after = 0, isTaken }) => {
     const { path, lock, leaveBehind } = setUp()
     await leaveBehind(left)

@@ -34,8 +34,8 @@ describe("the settings", () => {
     const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
     expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
     expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })
-    const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true,"writer":["a","b"]}}'
-    const liveState = { enabled: false, strict: true, writer: ["a", "b"] }
+    const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true}}'
+    const liveState = { enabled: false, strict: true }
     const settings = { handoff: { maxFiles: 3, maxKilobytes: 400 }, liveState }
     expect(await readSettings(withSettings(text))).toMatchObject({ settings })
   })
@@ -51,7 +51,7 @@ describe("the settings", () => {
     ["{", /JSON/],
     ['{"handoff":{"maxFiles":-1}}', /^handoff\.maxFiles: /],
     ['{"handoff":{"maxfiles":3}}', /^handoff: .*maxfiles/],
-    ['{"liveState":{"writer":"c2c"}}', /^liveState\.writer: .*array/],
+    ['{"liveState":{"strict":"yes"}}', /^liveState\.strict: .*boolean/],
     ['{"claims":"alone"}', /^claims: .*exclusive/],
     ["[]", /object/],
   ])(promised("handoff.C3", "%s is refused with the place and what was expected"), async (text, reason) => {
@@ -66,7 +66,7 @@ describe("the settings", () => {
     ['{"learning":{"enabled":false},"handof":{}}', { learning: OFF }],
     ['{"learning":{"enabled":false,"projet":"x"}}', { learning: OFF }],
     ['{"learning":{},"handoff":{"maxFiles":-1,"maxKilobytes":7}}', { handoff: { maxFiles: 20, maxKilobytes: 7 } }],
-    ['{"liveState":{"enabled":false,"writer":[""]},"handoff":3}', { liveState: OFF, handoff: { maxFiles: 20 } }],
+    ['{"liveState":{"enabled":false,"strict":3},"handoff":3}', { liveState: OFF, handoff: { maxFiles: 20 } }],
     ["[]", { learning: { enabled: true } }],
   ])(promised("handoff.C3", "%s: a typo in one place undoes nothing in another"), async (text, settings) => {
     expect(await settingsOrDefaults(withSettings(text), createRecordedLog())).toMatchObject(settings)

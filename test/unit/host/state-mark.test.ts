@@ -15,7 +15,16 @@ import { syncBuiltinESMExports } from "node:module"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { findForeign, listAside, MARK, makeState, putForeignAside } from "../../../.opencode/baton/host/state-mark.ts"
+import {
+  findForeign,
+  listAside,
+  MARK,
+  makeState,
+  NEWER,
+  quarantine,
+  STATE_FORMAT,
+  signFor,
+} from "../../../.opencode/baton/host/state-mark.ts"
 import { createAuditLog } from "../../../.opencode/baton/pass-over/audit/log.ts"
 import { promised } from "../../requirements.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
@@ -54,7 +63,7 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toBeUndefined()
     renameSync(root, `${root}-moved`)
     expect(findForeign(`${root}-moved`)).toBeUndefined()
-    expect(putForeignAside(`${root}-moved`)).toBeUndefined()
+    expect(quarantine(`${root}-moved`)).toBeUndefined()
     await createStateFolder(`${root}-moved`).write(join(`${root}-moved`, ".opencode/state/b"), "y")
     expect(existsSync(state.root)).toBe(false)
   })
@@ -63,7 +72,7 @@ describe("the mark of a state folder", () => {
     const { root, write } = open()
     await write("tasks/a.json")
     cpSync(root, `${root}-copy`, { recursive: true })
-    const aside = putForeignAside(`${root}-copy`)
+    const aside = quarantine(`${root}-copy`)
     expect(aside?.reason).toContain("is a copy or a backup")
     expect(listAside(`${root}-copy`)).toEqual([aside?.path.split("/").at(-1)])
     expect(readFileSync(join(aside?.path ?? "", "tasks/a.json"), "utf8")).toBe("x")
@@ -92,6 +101,23 @@ describe("the mark of a state folder", () => {
     await write("tasks/a.json")
     vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
     expect(findForeign(root)).toBeUndefined()
+  })
+
+  test(promised("trust.A5", "of a newer format leaves the state where it is, and says so"), async () => {
+    const { root, state, write } = open()
+    await write("tasks/a.json")
+    const mark = (format: number) => {
+      const text = `${format} ${signFor(state.root, `Baton's state, format ${format}`)}\n`
+      writeFileSync(state.path(MARK), text)
+      return text
+    }
+    expect(readFileSync(state.path(MARK), "utf8")).toBe(mark(STATE_FORMAT))
+    expect(findForeign(root)).toBeUndefined()
+    const newer = mark(STATE_FORMAT + 1)
+    expect(findForeign(root)).toBe(NEWER)
+    expect(() => quarantine(root)).toThrow(/a newer Baton.* Update Baton/)
+    writeFileSync(state.path(MARK), newer.replace(/.$/m, "x"))
+    expect(findForeign(root), "which is signed").toContain("this account did not make it here")
   })
 
   test(promised("trust.A1", "without a place for its key lets state work, and is explained"), async () => {
@@ -147,7 +173,7 @@ describe("a state folder", () => {
     const { root, state, home } = open()
     writeFileSync(join(home, "mine.tmp"), "mine")
     symlinkSync(home, state.root)
-    expect(putForeignAside(root)?.reason).toBe("it is a link")
+    expect(quarantine(root)?.reason).toBe("it is a link")
     expect(readdirSync(home)).toEqual(["mine.tmp"])
   })
 
@@ -158,7 +184,7 @@ describe("a state folder", () => {
     writeFileSync(join(elsewhere, "state", "mine"), "mine")
     rmSync(join(root, ".opencode"), { recursive: true })
     symlinkSync(elsewhere, join(root, ".opencode"))
-    expect(() => putForeignAside(root)).toThrow(/is not used, since \.opencode is a link/)
+    expect(() => quarantine(root)).toThrow(/is not used, since \.opencode is a link/)
     expect(readdirSync(elsewhere)).toEqual(["state"])
   })
 
@@ -205,9 +231,9 @@ describe("a state folder", () => {
     git("add", "a")
     git("update-index", "--index-version", "4")
     vi.stubEnv("PATH", temporaryFolder())
-    expect(putForeignAside(root)).toBeUndefined()
+    expect(quarantine(root)).toBeUndefined()
     rmSync(state.path(MARK))
-    expect(putForeignAside(root)?.reason).toContain("this account did not make it here")
+    expect(quarantine(root)?.reason).toContain("this account did not make it here")
   })
 
   test(promised("trust.A7", "is for its account alone, and so are the audit and its key"), async () => {

@@ -1,17 +1,10 @@
 import { AsyncLocalStorage, createHook } from "node:async_hooks"
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { sessionStateSchema } from "../../../.opencode/baton/compaction/session-state.ts"
-import { createHandoffRecords } from "../../../.opencode/baton/handoff/records.ts"
-import { createJsonStore, createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { createSessionRecords } from "../../../.opencode/baton/learning/records.ts"
-import { createOutbox } from "../../../.opencode/baton/ledger/outbox.ts"
+import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createTaskStore } from "../../../.opencode/baton/task/session-task.ts"
 import { promised } from "../../requirements.ts"
-import { ownState } from "../../support/files/own-state.ts"
-import { createScriptedLedger } from "../../support/ledger/scripted-ledger.ts"
-import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { BINDING, createRecordedLog, recordOf, temporaryFolder } from "../../support/unit.ts"
 
 const RECORD = recordOf(BINDING)
@@ -35,8 +28,8 @@ describe("stored session state", () => {
   test.each([
     ["garbage", "{not json"],
     ["nothing", ""],
-    ["another version", JSON.stringify({ ...RECORD, version: 1 })],
-    ["a missing field", JSON.stringify({ version: 2, sessionID: "ses_1" })],
+    ["another version", JSON.stringify({ ...RECORD, version: 2 })],
+    ["a missing field", JSON.stringify({ version: 1, sessionID: "ses_1" })],
     ["bytes that are no text", "\u0000\u0001\ufffd"],
   ])(promised("faults.F1", "%s in a state file is ignored with a warning"), async (_what, content) => {
     const { store, state, log } = openStore()
@@ -104,66 +97,4 @@ test(promised("faults.F2", "a written file and its new name are flushed to disk 
   const path = state.path("outbox", "record.json")
   expect(await flushesOf(() => state.write(path, "{}"))).toBe(2)
   expect(await flushesOf(() => state.write(path, "{}", { isDurable: false }))).toBe(0)
-})
-
-const SESSION = "ses_df026b492ffeRnJfnoAA4CFN1O"
-const TASK = "ts-8100dc"
-
-/** A project in which Baton 0.1.0 ran without a ledger before the upgrade. */
-const openEarlier = () => {
-  const root = temporaryFolder()
-  cpSync(join(REPOSITORY, "test/fixtures/state-0.1.0"), join(root, ".opencode/state"), { recursive: true })
-  return open(root)
-}
-
-type Deps = ReturnType<typeof open>
-
-const readCompactions = (deps: Deps) =>
-  createJsonStore({ ...deps, folder: "compactions", schema: sessionStateSchema }).read(SESSION)
-
-const WORK = { files: [{ path: "src/parser.ts", changes: 1 }], failures: [{ command: "false", exitCode: 1 }] }
-const HANDOFF = { text: "## Done\n- The lexer was read.\n\n## Next\n- Write the CRLF test." }
-const COMPACTED = { count: 1, lastHandoff: HANDOFF, activity: WORK }
-const SAID = { sayings: [{ sentence: "No, always use tabs.", state: "waiting" }], given: [{}] }
-
-const KEPT: readonly (readonly [what: string, read: (deps: Deps) => Promise<unknown>, kept: object])[] = [
-  ["its compactions go on being counted, with the handoff", readCompactions, COMPACTED],
-  [
-    "a correction still waits",
-    (deps) => createSessionRecords({ ...deps, pid: 1 }).waiting(),
-    [{ sessionID: SESSION, ...SAID }],
-  ],
-]
-
-describe("the state that 0.1.0 left", () => {
-  test.each(KEPT)(promised("install.E1", "%s"), async (_what, read, kept) => {
-    const deps = openEarlier()
-    expect(await read(deps)).toMatchObject(kept)
-    expect(deps.log.lines).toEqual([])
-  })
-
-  test.each([
-    ["a task", (deps: Deps) => createTaskStore(deps).read(SESSION), undefined],
-    ["a handoff", (deps: Deps) => createHandoffRecords(deps).list(), []],
-  ])(
-    promised("install.E1", "the record of %s, which had no words of the user's, is put aside"),
-    async (_, read, kept) => {
-      const deps = openEarlier()
-      expect(await read(deps)).toEqual(kept)
-      expect(deps.log.lines).toMatchObject([{ level: "warn" }])
-    },
-  )
-
-  test(promised(["install.E1", "ledger.D2"], "records that wait are delivered, in order"), async () => {
-    const { root, state, log } = openEarlier()
-    await ownState(root)
-    const { ledger, task: taskOf } = createScriptedLedger([TASK])
-    const outbox = createOutbox({ ledger, state, log, now: () => new Date("2026-12-01T00:00:00Z") })
-    await outbox.drain()
-    outbox.stop()
-    const task = taskOf(TASK)
-    expect(task.messages).toEqual(["Compaction 1: The lexer was read."])
-    expect(task.description).toContain(`# Handoff after compaction 1 (session ${SESSION}`)
-    expect(await outbox.pending(TASK)).toEqual([])
-  })
 })

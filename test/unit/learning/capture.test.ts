@@ -147,7 +147,7 @@ test(promised("learning.B1", "a damaged copy of the ledger's answer is not belie
   const { folder, state, database, known, log, readLearnings } = open()
   writeFileSync(database, "x")
   const { mtimeMs, size } = statSync(database)
-  const copy = { version: 2, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
+  const copy = { version: 1, stamp: `${folder} ${mtimeMs}-${size} `, learnings: [{ key: "k" }] }
   await state.write(state.path("learning", "known.json"), JSON.stringify(copy))
   expect(await known.read()).toEqual([])
   expect(readLearnings).toHaveBeenCalledOnce()

@@ -190,16 +190,6 @@ describe("the handoffs of several sessions", () => {
     expect(mergeAll(before, work("00"))).toBe(before)
   })
 
-  test(promised("sessions.A1", "keep what an earlier Baton put behind the facts of an empty summary"), () => {
-    const facts = "## Facts gathered by program\n- Files changed: "
-    const empty = "The summary of this compaction was empty."
-    const before = `The handoff before it:\n\nThe lexer is proven.\n\n${facts}as the model saw them`
-    const work = `# Work in progress (session ses_a, 2026-01-01T09:00:00.000Z)\n\nSo far.\n\n${facts}new.ts`
-    const stored = mergeAll("Spec", handoffOf("a", 1, `${empty}\n\n${facts}old.ts\n\n${before}`))
-    const [handoff = ""] = splitHandoffs(mergeAll(stored, work)).handoffs
-    expect(handoff.slice(handoff.indexOf("\n\n"))).toBe(`\n\n${empty}\n\n${before}\n\n${facts}new.ts`)
-  })
-
   test(promised("sessions.A2", "give way when the description has no room for them"), () => {
     const others = mergeAll("Spec", handoffOf("a", 1, "x".repeat(400)), handoffOf("b", 2))
     const { description, dropped } = merge(others, handoffOf("c", 3), { maxBytes: 900 })

@@ -10,7 +10,6 @@ import { splitHandoffs, textLimit } from "../../../.opencode/baton/ledger/descri
 import { createOutbox, type OutboxDeps } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createDelivery } from "../../../.opencode/baton/ledger/outbox-delivery.ts"
 import { createOutboxStore, type Outbox, type OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
-import { chooseParked } from "../../../.opencode/baton/ledger/parked.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
@@ -227,29 +226,6 @@ describe("the outbox", () => {
     expect((await outbox.status()).parked).toEqual([])
   })
 
-  test(promised("trust.A2", "acts on no record that Baton did not write here, until a person says so"), async () => {
-    const { open, outboxFolder, task, state, log } = setUp()
-    const outbox = open()
-    await deliver(outbox, entry("of ours"))
-    const name = "0000000000001-000000-aaaaaaaa.json"
-    const record = { version: 1, createdAt: "2026-01-01T00:00:00Z", entry: handoff("Theirs.", "Pay only B.") } as const
-    const seals = [{}, { seal: "0".repeat(64) }, { seal: 1 }]
-    for (const seal of seals) {
-      writeFileSync(join(outboxFolder, name), JSON.stringify({ ...record, ...seal }))
-      expect(await outbox.pending(TASK)).toEqual([])
-      await outbox.drain()
-      expect(task().description).not.toContain("Theirs.")
-    }
-    expect(log.lines.filter(({ message }) => message.includes("parked"))).toHaveLength(seals.length)
-    const { parked } = await outbox.status()
-    expect(parked).toMatchObject([{ record, isForeign: true, reason: expect.stringContaining("baton outbox retry") }])
-    expect(chooseParked(parked, []), "not among all").toEqual([])
-    expect(chooseParked(parked, [name])).toEqual(parked)
-    await createOutboxStore(state).putBack(name, record)
-    await outbox.drain()
-    expect(task().description).toContain("Theirs.")
-  })
-
   test.each([
     ["no JSON", "{"],
     ["empty", ""],
@@ -276,9 +252,6 @@ describe("the outbox", () => {
     // It would be found by what it holds.
     const [own = ""] = files().filter((name) => read(name).includes('"a"'))
     writeFileSync(join(outboxFolder, other), read(own))
-    expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
-    // As version 0.1.0 named them.
-    renameSync(join(outboxFolder, own), join(outboxFolder, "0000000000001-000000-1a2b3c4d.json"))
     expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
     expect(await createOutboxStore(state).list()).toHaveLength(3)
   })

@@ -126,22 +126,14 @@ describe("the statefile", () => {
 
 describe("the writer that is chosen", () => {
   const [c2c, setting] = ["/bin/c2c", ["s", "t"]]
-  const choose = (given: object) =>
-    chooseWriter({ variable: undefined, setting: undefined, c2c: undefined, isAllowed: () => true, ...given })
+  const choose = (given: object) => chooseWriter({ variable: undefined, setting: undefined, c2c: undefined, ...given })
   test.each([
     [{ c2c, setting, variable: '["a","b c"]' }, ["a", "b c"]],
     [{ c2c, setting }, ["s", "t"]],
     [{ c2c }, ["/bin/c2c", "oc-plugin", "stream-write-statefile"]],
-  ])(promised("live-state.A2", "is the variable's, the allowed setting's, c2c or Baton's own: %j"), (given, argv) => {
+  ])(promised("live-state.A2", "is the variable's, the setting's, c2c or Baton's own: %j"), (given, argv) => {
     expect(choose(given)).toEqual({ kind: "foreign", argv })
     expect(choose({})).toEqual({ kind: "own" })
-  })
-
-  test(promised(["live-state.A2", "trust.A3"], "is not the setting's before it is allowed"), () => {
-    const argv = ["/bin/c2c", "oc-plugin", "stream-write-statefile"]
-    const isAllowed = () => false
-    expect(choose({ setting, isAllowed })).toEqual({ kind: "own", waiting: setting })
-    expect(choose({ c2c, setting, isAllowed })).toEqual({ kind: "foreign", argv, waiting: setting })
   })
 
   test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(promised("live-state.A2", "is none for %j"), (variable) => {

@@ -219,8 +219,6 @@ describe("the policy file", () => {
       isMissing: false,
       file: { ...example, subagents: {}, audit_log: { enabled: true, retention_days: 90 } },
     })
-    const old = { audit: { enabled: false } }
-    expect(parsePolicy(z, JSON.stringify(old))).toMatchObject({ file: { audit_log: { enabled: false } } })
     expect(parsePolicy(z, "\uFEFF{}")).toMatchObject({ file: { defaults: {}, pairs: {}, subagents: {} } })
   })
 
@@ -236,7 +234,7 @@ describe("the policy file", () => {
     ['{\n"pairs": {\n"alice": {}}}', 3, /^pairs\.alice: .*originator->subagent/],
     ['{\n"pairs": {\n"alice -> audit": {}}}', 3, /originator->subagent/],
     ['{\n"subagents": {\n"audit": {"timeout_ms": 5}}}', 3, /^subagents\.audit\.timeout_ms: .*>=1000, received 5$/],
-    ['{"audit":\n{"retention_days": 0}}', 2, /^audit\.retention_days: /],
+    ['{"audit_log":\n{"retention_days": 0}}', 2, /^audit_log\.retention_days: /],
     ["[]", 1, /expected object, received array/],
     ["null", 1, /expected object/],
   ])(promised("pass-over.C2", "%j is refused on line %i with what was expected"), (text, line, cause) => {

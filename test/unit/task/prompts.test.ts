@@ -51,7 +51,6 @@ describe("a file is Baton's by its contract comment", () => {
     "<!-- baton:handoff -->",
     "<!--baton:handoff: with this line the file is Baton's -->",
     "<!-- baton:brief -->",
-    "<!-- Machine-read by .opencode/plugins/compaction-handoff.ts: the heading above and the Task line below.",
   ])(promised("start.A4", "%s"), async (comment) => {
     writeFileSync(path, `# Mine\n\n${comment}\n`)
     expect(read()).toMatchObject({ kind: "text", path: PATH })

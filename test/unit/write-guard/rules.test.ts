@@ -193,9 +193,9 @@ describe("the look at a path before a tool runs", () => {
     },
   )
 
-  test(promised("guard.A1", "refuses what Baton keeps for the account: its key and the user's consents"), () => {
+  test(promised("guard.A1", "refuses what Baton keeps for the account: its key and settings"), () => {
     const { guard } = open()
-    for (const name of ["state.key", "allowed/0123"])
+    for (const name of ["state.key", "baton.json"])
       expect(guard.refusal("write", { filePath: join(accountFolder(), name) }), name).toContain("Baton's own files")
   })
 

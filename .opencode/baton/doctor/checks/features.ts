@@ -1,18 +1,22 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
-import { createConsent } from "../../host/consent.ts"
 import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
-import { ownOrShared } from "../../host/project.ts"
-import { DEFAULT_SETTINGS, readSettings, SETTINGS_FILE } from "../../host/settings.ts"
+import {
+  accountSettingsPath,
+  DEFAULT_SETTINGS,
+  readAccountSettings,
+  readSettings,
+  SETTINGS_FILE,
+} from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { readOwnTextSync } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
 import { liveFolder } from "../../live-state/statefile.ts"
-import { chooseWriter, TRUST_WRITER, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
+import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
 import { readPolicy } from "../../pass-over/policy/policy.ts"
 import { POLICY_FILE, policyPath } from "../../pass-over/policy/policy-path.ts"
 import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
@@ -55,21 +59,22 @@ const checkWriter = async ({ root, environment, serving }: Served): Promise<Obse
   const read = await readSettings(root, serving.folder)
   const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
   if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
+  const account = accountSettingsPath(environment)
+  if (liveState.writer !== undefined)
+    return warning(
+      `the writer ${JSON.stringify(liveState.writer)} of ${SETTINGS_FILE} is not run: a project names no program`,
+      `If you want it, move liveState.writer to ${account}; else delete it.`,
+    )
+  const settings = await readAccountSettings(environment).catch(describeError)
+  if (typeof settings === "string") return warning(`${account} cannot be used: ${settings}`, "Mend it, or delete it.")
   const c2c = await readC2c({ environment, folders: [root] })
   const chosen = chooseWriter({
     variable: environment[WRITER_VARIABLE],
-    setting: liveState.writer,
-    isAllowed: (command) =>
-      createConsent(root, environment).isAllowed(command, ownOrShared(root, SETTINGS_FILE, serving.folder)),
+    setting: settings.liveState?.writer,
     c2c: c2c.kind === "session" ? c2c.program : undefined,
   })
   if (chosen.kind === "none")
     return warning(`nothing gets the stream: ${chosen.reason}`, `Set ${WRITER_VARIABLE} to such an array, or unset it.`)
-  if (chosen.waiting)
-    return warning(
-      `the writer ${JSON.stringify(chosen.waiting)} of ${SETTINGS_FILE} is not run until you allow it`,
-      `Look at it, then run: ${TRUST_WRITER}`,
-    )
   const own = "the states are in .opencode/state/live"
   if (chosen.kind === "own")
     return ok(c2c.kind === "own-plugin" ? `${own}; c2c is left to its own plugin, ${c2c.path}` : own)
@@ -78,7 +83,7 @@ const checkWriter = async ({ root, environment, serving }: Served): Promise<Obse
     ? isExecutableFile(program)
     : findExecutables(program, environment.PATH).length > 0
   if (isThere) return ok(`the stream goes to ${program}`)
-  const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in .opencode/baton.json.`
+  const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in ${account}.`
   return warning(`nothing gets the stream: the writer '${program}' is not there`, fix)
 }
 

@@ -57,16 +57,11 @@ const checkPending = async (at: Serving["at"], pending: readonly string[]): Prom
   ]
 }
 
-const HASH = /^[0-9a-f]{64}$/
-
 const compare = async (
   at: Serving["at"],
   { manifest, states, unlisted }: Installed,
 ): Promise<readonly Observation[]> => {
   const paths = [...manifest.files.keys()]
-  if (paths.length > 0 && ![...manifest.files.values()].flat().some((sum) => HASH.test(sum))) {
-    return [broken("the manifest is of an earlier version, whose sums prove nothing", `${REINSTALL}.`)]
-  }
   const missing = paths.filter((path) => states.get(path) === "missing" && !PENDING.test(path))
   // Without the policy nothing is passed over: deleting it is how that is switched off.
   const code = missing.filter((path) => !PROMPT.test(path) && path !== POLICY_FILE)

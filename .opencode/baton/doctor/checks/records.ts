@@ -5,7 +5,7 @@ import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
 import { OUTBOX_FOLDER, stateRoot } from "../../host/project.ts"
 import { createStateFolder } from "../../host/state.ts"
-import { findForeign, HOW_TO_TRUST, listAside } from "../../host/state-mark.ts"
+import { findForeign, howToUse, listAside } from "../../host/state-mark.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
@@ -266,17 +266,12 @@ const checkIgnored = async ({ root, run }: Context): Promise<readonly Observatio
 
 const checkTrust = (root: string): readonly Observation[] => {
   const reason = findForeign(root)
+  const notMade = "this account did not make it here"
   const aside = listAside(root).map((name) =>
-    warning(
-      `.opencode/${name} was put aside without being read, since this account did not make it here`,
-      HOW_TO_TRUST,
-    ),
+    warning(`.opencode/${name} was put aside without being read, since ${notMade}`, howToUse(notMade)),
   )
   if (reason === undefined) return aside
-  return [
-    warning(`.opencode/state is not read: ${reason}; OpenCode's next start puts it aside`, HOW_TO_TRUST),
-    ...aside,
-  ]
+  return [warning(`.opencode/state is not read: ${reason}`, howToUse(reason)), ...aside]
 }
 
 export const stateCheck: Check = {

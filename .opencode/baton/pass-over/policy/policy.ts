@@ -40,7 +40,7 @@ export const BUILT_IN_POLICY: Policy = {
 
 const DEFAULT_RETENTION_DAYS = 90
 
-/** The whole file: every key is optional, unknown keys are refused. `audit` is the name that 0.1.0 had for `audit_log`. */
+/** The whole file: every key is optional, unknown keys are refused. */
 export const policyFileSchema = (z: Zod) => {
   const part = policyPartSchema(z)
   const agent = z.string().min(1)
@@ -64,15 +64,9 @@ export const policyFileSchema = (z: Zod) => {
         .default({})
         .describe("For passes from one agent to another: originator->subagent; * is any agent"),
       subagents: z.record(agent, part).default({}).describe("For passes to one agent, from any agent"),
-      audit_log: auditLog.optional(),
-      audit: auditLog.optional().describe("The earlier name of audit_log"),
+      audit_log: auditLog.prefault({}),
     })
-    .transform(({ defaults, pairs, subagents, audit, audit_log = audit ?? auditLog.parse({}) }) => ({
-      defaults,
-      pairs,
-      subagents,
-      audit_log,
-    }))
+    .transform(({ defaults, pairs, subagents, audit_log }) => ({ defaults, pairs, subagents, audit_log }))
 }
 
 export type PolicyFile = Immutable<Infer<ReturnType<typeof policyFileSchema>>>

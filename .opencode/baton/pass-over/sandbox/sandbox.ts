@@ -27,12 +27,10 @@ import {
   type PassFolder,
   passFolder,
   readFilesState,
-  refuseEarlier,
   renderPatch,
   type StoredChanges,
   saveChanges,
   saveTarget,
-  skippedEarlier,
   toModification,
 } from "./stored.ts"
 
@@ -240,7 +238,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       toolPaths,
     }: { folder: PassFolder; filesState: KnownFilesState; toolPaths: ReadonlySet<string> },
   ): Promise<Changes> => {
-    if (filesState.kind === "earlier") return { ...NO_CHANGES, skipped: [skippedEarlier(folder)] }
     if (filesState.kind === "working" && filesState.base === undefined) {
       // No tool of the child was let in, so the sandbox holds no work.
       await removeFiles(folder)
@@ -319,7 +316,6 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       { allOrNothing, by }: ApplyOptions,
     ): Promise<{ readonly kind: "applied"; readonly files: readonly FileResult[] } | Refusal> =>
       withPass("applying", passID, async (folder, filesState) => {
-        if (filesState.kind === "earlier") return refuseEarlier(folder)
         if (filesState.kind !== "stored") {
           return refusals.wrongState("the child still works", "Wait until the pass has returned.")
         }

@@ -12,15 +12,7 @@ import type { FileModification, Immutable } from "../contract.ts"
 import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
 import { isInside } from "./paths.ts"
-import {
-  findRepository,
-  type Git,
-  type Refusal,
-  RefusalError,
-  refusals,
-  removeIndex,
-  renderList,
-} from "./repository.ts"
+import { findRepository, type Git, RefusalError, refusals, removeIndex, renderList } from "./repository.ts"
 import {
   type Change,
   EXACT_RENAMES,
@@ -29,7 +21,6 @@ import {
   isLarge,
   LARGE_AS_BINARY,
   MODES,
-  type Skipped,
   statIfThere,
   writeTree,
 } from "./snapshot.ts"
@@ -55,8 +46,6 @@ export const passFolder = (state: Pick<StateFolder, "path">, passID: string) => 
     /** Exists while files are written into the project. */
     journal: join(root, "apply.json"),
     sandbox: state.path(PASSES_FOLDER, passID, "copy"),
-    /** The record of a pass of version 0.1.0. */
-    earlier: join(root, "record.json"),
   }
 }
 
@@ -146,16 +135,11 @@ export type FilesState =
       readonly changes: StoredChanges
       readonly journal: Journal | undefined
     }
-  /** Of version 0.1.0: it is shown, and can be given up. */
-  | { readonly kind: "earlier"; readonly isWorking: boolean }
 
 /** @throws zod's error, or SyntaxError, for a damaged file */
 export const readFilesState = async (folder: PassFolder): Promise<FilesState> => {
   const record = await readStored(folder.record, recordSchema)
-  if (record === undefined) {
-    if (statIfThere(folder.earlier) === undefined) return { kind: "none" }
-    return { kind: "earlier", isWorking: statIfThere(folder.changes) === undefined }
-  }
+  if (record === undefined) return { kind: "none" }
   const { target } = record
   const changes = await readStored(folder.changes, changesSchema)
   if (changes === undefined) return { kind: "working", target, base: await readText(folder.base) }
@@ -181,17 +165,6 @@ export const findTarget = async (state: Pick<StateFolder, "root">, target: strin
   const isOwn = isInside(project, real) || (await findRepository(project))?.top === real
   return isOwn ? real : undefined
 }
-
-const EARLIER = "the pass was made by an earlier version of Baton, whose stored files this one cannot apply"
-
-export const refuseEarlier = (folder: PassFolder): Refusal =>
-  refusals.wrongState(EARLIER, `Their contents are in ${folder.root}. pass_over_reject gives them up.`)
-
-/** For the result of a pass that was at work when its version of Baton ended. */
-export const skippedEarlier = ({ root, sandbox }: PassFolder): Skipped => ({
-  path: ".",
-  reason: `${EARLIER}; they are in ${root} and ${sandbox}`,
-})
 
 export type PendingPass = {
   readonly passID: string
@@ -223,8 +196,7 @@ export const listPending = async (
       if (filesState.kind === "none") return undefined
       if (filesState.kind === "working") return { ...known, state: "working" }
       if (record && isSettled(record)) return undefined
-      if (filesState.kind === "earlier" && filesState.isWorking) return { ...known, state: "damaged", reason: EARLIER }
-      return { ...known, state: filesState.kind === "stored" && filesState.journal ? "applying" : "stored" }
+      return { ...known, state: filesState.journal ? "applying" : "stored" }
     } catch (error) {
       return { ...known, state: "damaged", reason: describeError(error) }
     }

@@ -47,7 +47,7 @@ export const passRecordSchema = (z: Zod) => {
     /** Time when the originator was told of an asynchronous or late result. */
     announced_at: z.string().nullable(),
     /** Time when the user approved the result, if the policy asks for that. */
-    released_at: z.string().nullable().default(null),
+    released_at: z.string().nullable(),
     /** The one who approved it then; null before, and for a result that needs no approval. */
     released_by: z.enum(RELEASERS).nullable(),
     /** The subagent may change files. */

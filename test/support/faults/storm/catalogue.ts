@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
 import type { ErrorCode } from "../../../../.opencode/baton/pass-over/errors.ts"
-import { makeOwnFolder, renderOwnRecord } from "../../files/own-state.ts"
+import { makeOwnFolder } from "../../files/own-state.ts"
 import { liveFiles, liveFolder, recordingWriter } from "../../opencode/live-stream.ts"
 import { runOpenCode } from "../../opencode/opencode-run.ts"
 import type { TaskProject } from "../../opencode/task-project.ts"
@@ -136,8 +136,8 @@ const PASS_FAULTS: readonly Fault[] = [
 const plantRecord = ({ project }: TaskProject, name: string, entry: object | string): void => {
   const isContent = typeof entry === "string" || Buffer.isBuffer(entry)
   const folder = makeOwnFolder(project, "outbox")
-  const record = () => ({ version: 1, createdAt: "2026-01-01T00:00:00.000Z", entry: Object(entry) })
-  writeFileSync(join(folder, `${name}.json`), isContent ? entry : renderOwnRecord(project, record()))
+  const record = () => JSON.stringify({ version: 1, createdAt: "2026-01-01T00:00:00.000Z", entry })
+  writeFileSync(join(folder, `${name}.json`), isContent ? entry : record())
 }
 
 const outboxFault = (name: string, parked: number, arrange?: NonNullable<Fault["arrange"]>): Fault => ({
