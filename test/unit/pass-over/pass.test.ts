@@ -44,9 +44,11 @@ const setUp = (
     owners: { claim, release: async () => {} },
     createBoundary: async () => ({ kind: "refused", code: "no-boundary", reason: "", fix: "" }),
     activePasses,
-    runChild: () => ended.promise,
+    startChild: (pass) => {
+      pass.finished = ended.promise
+    },
     canDetach: () => true,
-    onEnd: async (_record, pass) => void awaited.push(pass.state.originator === "waiting"),
+    onEnd: async (_record, pass) => void awaited.push(pass.isAwaited),
     recordResult: async () => {},
     approve: async () => ({ kind: "approved", note: undefined }),
     log: createRecordedLog(),
