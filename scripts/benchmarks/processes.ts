@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { AUDIT_FOLDER, type AuditEntry, auditEntry } from "../../.opencode/baton/pass-over/audit/log.ts"
-import { POLICY_FILE } from "../../.opencode/baton/pass-over/policy/file.ts"
+import { POLICY_FILE } from "../../.opencode/baton/pass-over/policy/policy-path.ts"
 import { createPassID } from "../../.opencode/baton/pass-over/store/record.ts"
 import type { Script } from "../../test/support/model/scripted-model.ts"
 import { type ModelProject, openModelProject, workerMessage } from "../../test/support/opencode/model-project.ts"

@@ -27,8 +27,6 @@ export const answeredPermission = (properties: unknown): string | undefined =>
 /** zod, as OpenCode's plugin package has it. */
 export type Zod = typeof tool.schema
 
-export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
-
 /** The values that a schema lets through. */
 export type Parsed<Schema extends (z: Zod) => ZodType> = output<ReturnType<Schema>>
 

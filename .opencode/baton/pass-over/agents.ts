@@ -8,6 +8,9 @@ import { projectConfigSwitch } from "../host/project.ts"
 import { readOwnText } from "../host/untrusted.ts"
 
 export const RETURN_TOOL = "pass_over_return"
+export const APPLY_TOOL = "pass_over_apply"
+export const REJECT_TOOL = "pass_over_reject"
+export const STATUS_TOOL = "pass_over_status"
 
 /** A value of the YAML subset in the front matter of skills and agents. */
 type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatterValue }

@@ -1,6 +1,36 @@
 import type { infer as Infer } from "zod"
-import type { Immutable, Zod } from "../host/schema.ts"
-import { policyPartSchema } from "./policy/policy.ts"
+import type { Zod } from "../host/schema.ts"
+
+const DAY_MS = 86_400_000
+
+/** Any of a policy's keys, and no other keys. */
+export const policyPartSchema = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
+  const flag = (about: string) => z.boolean().optional().describe(about)
+  const whole = (min: number, max: number, about: string) =>
+    z.number().int().min(min).max(max).optional().describe(about)
+  return object({
+    auto_return: flag("Whether a result goes back without the user being asked"),
+    auto_apply: flag("Whether changed files stay changed without pass_over_apply"),
+    timeout_ms: whole(1000, DAY_MS, "How long the originator waits"),
+    on_timeout: z.enum(["stop", "continue"]).optional().describe("What becomes of the subagent when it takes longer"),
+    max_chain_depth: whole(1, 20, "Delegations from the root session downwards"),
+    notify_on_return: z.enum(["always", "only_issues", "never"]).optional().describe("When the user gets a notice"),
+    can_receive_passes: flag("Whether work may be passed here"),
+    can_modify_files: flag("Whether the subagent, and any agent it passes work to, may change files"),
+    can_run_tools: flag("Whether the subagent may use tools beyond reading"),
+    sandbox: z
+      .enum(["copy", "os"])
+      .optional()
+      .describe("os: shell commands can write in the subagent's copy alone, which the operating system sees to"),
+    max_time_ms: whole(1000, DAY_MS, "How long the subagent may work at all"),
+    cache: flag("Whether the same question is answered by the stored output"),
+    max_retries: whole(0, 10, "Further attempts after a failure that may pass"),
+    retry_delay_ms: whole(0, 600_000, "Before the first further attempt"),
+    backoff_multiplier: z.number().min(1).max(10).optional().describe("By how much each delay is longer than the last"),
+    max_passes_per_session: whole(1, 10_000, "Passes of a root session and all sessions below it"),
+    max_context_tokens: whole(1000, 1_000_000, "Of the files, messages and tool results that go along"),
+  })
+}
 
 /** Kinds of artifacts of a pass. File changes and tool results are recorded by program; an agent cannot claim them. */
 const artifactSchemas = (z: Zod, object: Zod["strictObject"] = z.strictObject) => {
@@ -209,6 +239,7 @@ export const argumentSchemas = (z: Zod) => {
   }
 }
 
+export type Immutable<T> = T extends object ? { readonly [Key in keyof T]: Immutable<T[Key]> } : T
 type Schemas = ReturnType<typeof contractSchemas>
 export type ArgumentSchemas = ReturnType<typeof argumentSchemas>
 

@@ -1,12 +1,6 @@
-/** As contract.ts has it in a work output. */
-export type PassOverError = {
-  readonly code: string
-  readonly name: string
-  readonly recoverable: boolean
-  readonly message: string
-  readonly cause: string
-  readonly next_step: string
-}
+import type { WorkOutput } from "./contract.ts"
+
+export type PassOverError = NonNullable<WorkOutput["error"]>
 
 type ErrorKind = {
   readonly name: string

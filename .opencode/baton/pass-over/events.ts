@@ -4,8 +4,9 @@ import { disableTools, enableTool, noteTextOf, pathsToWrite } from "../host/mess
 import type { RawEvent } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
-import { RETURN_TOOL } from "./agents.ts"
-import { type ActivePass, type ActivePasses, hasReturned } from "./child/active-passes.ts"
+import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./agents.ts"
+import { type ActivePass, hasReturned } from "./child/active-pass.ts"
+import type { ActivePasses } from "./child/active-passes.ts"
 import { isDenied, isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
 import type { Announcer } from "./result/notify.ts"
@@ -13,7 +14,6 @@ import { escapesSandbox, type SandboxCall, spellOutHome, toSandboxArgs, toSandbo
 import type { Sandboxes } from "./sandbox/sandbox.ts"
 import { type PassSignal, parsePassSignal } from "./signals.ts"
 import type { PassStore } from "./store/store.ts"
-import { APPLY_TOOL, REJECT_TOOL, STATUS_TOOL } from "./tools.ts"
 
 type ToolCall = { readonly sessionID: string; readonly tool: string; readonly callID: string }
 
@@ -197,12 +197,12 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     },
 
     /** Leads a shell that a pass's child starts into its boundary. */
-    placeShell: (sessionID: string, { env }: { env: Record<string, string> }): void => {
+    setShellEnv: (sessionID: string, { env }: { env: Record<string, string> }): void => {
       Object.assign(env, activePasses.covering(sessionID)?.boundary?.environment)
     },
 
     /** Names the sandbox as the working directory in the system prompt. */
-    placeSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
+    rewriteSystemPrompt: (sessionID: string, output: { system: string[] }): Change | undefined => {
       const sandbox = activePasses.covering(sessionID)?.sandbox
       if (!sandbox) return undefined
       return () => {

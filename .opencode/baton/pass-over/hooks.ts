@@ -5,7 +5,7 @@ import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
 import { stateRoot } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
-import { policyPath } from "./policy/file.ts"
+import { policyPath } from "./policy/policy-path.ts"
 
 const TRANSFORM_DEADLINE_MS = 1_000
 
@@ -62,7 +62,7 @@ export const createPassOverHooks = (core: Core): Hooks => {
       await feature?.beforeTool(call, output)
     },
     "shell.env": async ({ sessionID }, output) => {
-      if (sessionID !== undefined) feature?.placeShell(sessionID, output)
+      if (sessionID !== undefined) feature?.setShellEnv(sessionID, output)
     },
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
@@ -81,7 +81,7 @@ export const createPassOverHooks = (core: Core): Hooks => {
       "experimental.chat.system.transform",
       TRANSFORM_DEADLINE_MS,
       async ({ sessionID }, output) =>
-        sessionID === undefined ? undefined : feature?.placeSystemPrompt(sessionID, output),
+        sessionID === undefined ? undefined : feature?.rewriteSystemPrompt(sessionID, output),
     ),
     event: served.observer((event) => feature?.receive(event)),
     dispose: served.dispose(async () => {

@@ -1,8 +1,8 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
 import { describeError, errorCode, type Log } from "../host/log.ts"
-import type { ActivePass, ActivePasses } from "./child/active-passes.ts"
-import type { Prepared } from "./child/prepared.ts"
+import type { ActivePass, Prepared } from "./child/active-pass.ts"
+import type { ActivePasses } from "./child/active-passes.ts"
 import type { PassOverRequest, WorkOutput } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
 import type { PassCall, Preparation } from "./prepare.ts"
@@ -33,7 +33,7 @@ export type PassOverDeps = {
   readonly activePasses: Pick<ActivePasses, "add" | "remove" | "cancel" | "isEnding">
   /** Starts the child and sets `finished`. */
   readonly startChild: (pass: ActivePass) => void
-  /** Tells whether a pass of this session may continue after its turn, to be announced to the session later. */
+  /** A pass of this session may continue after its turn, to be announced to the session later. */
   readonly canDetach: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
   readonly onEnd: (record: PassRecord | undefined, pass: ActivePass) => Promise<void>
@@ -77,7 +77,7 @@ const answerLost = ({ id, childSessionID, returnError }: ActivePass): PassAnswer
 type CallContext = Pick<ToolContext, "abort" | "ask">
 
 /** OpenCode ends: no session can take the result. */
-const answerUntold = ({ id }: ActivePass): PassAnswer => ({
+const answerUndelivered = ({ id }: ActivePass): PassAnswer => ({
   text: `OpenCode ends before ${id} could be answered. pass_over_status shows what was done, and a later turn is told.`,
 })
 
@@ -244,7 +244,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
     return activePasses.isEnding()
   }
 
-  /** Tells whether the originator was aborted by OpenCode's exit. */
+  /** The originator was aborted by OpenCode's exit. */
   const isExit = (pass: ActivePass): Promise<boolean> => {
     pass.isExit ??= judgeAbort(pass)
     return pass.isExit
@@ -257,7 +257,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
   const cancel = async (pass: ActivePass): Promise<PassAnswer> => {
     const judged = isExit(pass)
     pass.stopping.abort()
-    if (await judged) return answerUntold(pass)
+    if (await judged) return answerUndelivered(pass)
     const cancelled = await passes.transition(pass.id, { type: "cancelled" })
     await withDeadline(pass.finished, END_GRACE_MS)
     if (cancelled.kind === "refused") {
@@ -306,7 +306,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
     switch (waited.kind) {
       case "finished":
         if (!waited.record) return answerLost(pass)
-        return activePasses.isEnding() ? answerUntold(pass) : answerUnlessAborted(waited.record, { abort, ask })
+        return activePasses.isEnding() ? answerUndelivered(pass) : answerUnlessAborted(waited.record, { abort, ask })
       case "timeout":
         return timeOut(pass, ask)
       case "stopped":

@@ -4,19 +4,11 @@ import type { Log } from "../host/log.ts"
 import { disableTools } from "../host/messages.ts"
 import { type JSONSchema, ARGUMENT_TYPES as types, validated } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { findSkillAgents, RETURN_TOOL, registerAgents } from "./agents.ts"
-import type {
-  ApplyArguments,
-  ArgumentSchemas,
-  PassOverArguments,
-  RejectArguments,
-  StatusArguments,
-} from "./contract.ts"
+import { APPLY_TOOL, findSkillAgents, REJECT_TOOL, RETURN_TOOL, registerAgents, STATUS_TOOL } from "./agents.ts"
+import type { ArgumentSchemas } from "./contract.ts"
+import type { PassOverFeature } from "./feature.ts"
 
 const PASS_TOOL = "pass_over"
-export const APPLY_TOOL = "pass_over_apply"
-export const REJECT_TOOL = "pass_over_reject"
-export const STATUS_TOOL = "pass_over_status"
 
 const text = { type: "string" } as const
 const integer = { type: "integer" } as const
@@ -95,24 +87,13 @@ const REJECT_DESCRIPTION = "Rejects the pending files of a pass. The worktree st
 
 const STATUS_DESCRIPTION = "Tells what became of the passes of this session, or of one of them in full."
 
-type Answer<Arguments> = (args: Arguments, context: ToolContext) => Promise<string>
-
-/** The feature, as the tools need it. */
-type PassTools = {
-  readonly pass: (args: PassOverArguments, context: ToolContext) => Promise<{ readonly text: string }>
-  readonly return: Answer<unknown>
-  readonly apply: Answer<ApplyArguments>
-  readonly reject: Answer<RejectArguments>
-  readonly status: Answer<StatusArguments>
-}
-
-type ToolDeps = { readonly load: () => Promise<PassTools> }
+type ToolDeps = { readonly load: () => Promise<PassOverFeature> }
 
 export const createTools = ({ load }: ToolDeps): Record<string, ToolDefinition> => {
   const checked =
     <Arguments>(
       schemaOf: (schemas: ArgumentSchemas) => ZodType<Arguments>,
-      toolOf: (feature: PassTools) => (args: Arguments, context: ToolContext) => Promise<string>,
+      toolOf: (feature: PassOverFeature) => (args: Arguments, context: ToolContext) => Promise<string>,
     ): ToolDefinition["execute"] =>
     async (args, context) => {
       const { argumentSchemas } = await import("./contract.ts")

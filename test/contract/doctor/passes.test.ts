@@ -73,7 +73,7 @@ describe("doctor on passes", () => {
     const { root, examine } = setUp()
     const folder = join(root, ".opencode", "state", "pass-over", PASS, "files")
     mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, "record.json"), "{")
+    writeFileSync(join(folder, "sandbox.json"), "{")
     expect((await examine())[1]).toMatchObject({ status: "warning", message: expect.stringContaining(PASS) })
   })
 })

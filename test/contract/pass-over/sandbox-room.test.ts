@@ -1,7 +1,7 @@
 import { existsSync, statfsSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { roomOn, splitByRoom } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
+import { freeSpaceOn, splitByFreeSpace } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { connectSandboxes, createPassProject, passPlace, readIn, succeed } from "../../support/opencode/pass-project.ts"
@@ -12,7 +12,7 @@ describe("a disk that is nearly full", () => {
   test(promised("pass-over.B8", "keeps what fits; what does not is named and stays in the copy alone"), async () => {
     const { root, begin } = createPassProject()
     let free = Number.POSITIVE_INFINITY
-    const passes = connectSandboxes(root, root, { room: () => free })
+    const passes = connectSandboxes(root, root, { freeSpace: () => free })
     const writes = { "small.txt": "small\n", "a.txt": "changed\n", "sparse.bin": "" }
     const { sandbox: copy } = await begin("p1", { passes, writes })
     truncateSync(join(copy, "sparse.bin"), 900 * MEGABYTE)
@@ -29,7 +29,7 @@ describe("a disk that is nearly full", () => {
   test(promised("pass-over.B8", "counts what was there before a change or a removal, too"), async () => {
     const { root, begin } = createPassProject({ files: { "large.txt": "x".repeat(MEGABYTE), "a.txt": "a\n" } })
     let free = Number.POSITIVE_INFINITY
-    const passes = connectSandboxes(root, root, { room: () => free })
+    const passes = connectSandboxes(root, root, { freeSpace: () => free })
     await begin("p1", { passes, writes: { "large.txt": "small now\n", "a.txt": "b\n" } })
     free = MEGABYTE / 2
     const held = succeed(await passes.collect("p1"))
@@ -39,7 +39,7 @@ describe("a disk that is nearly full", () => {
 
   test(promised("pass-over.B8", "gets no copy that would fill it"), async () => {
     const { root } = createPassProject({ files: { "large.txt": "x".repeat(MEGABYTE) } })
-    const passes = connectSandboxes(root, root, { room: () => MEGABYTE / 2 })
+    const passes = connectSandboxes(root, root, { freeSpace: () => MEGABYTE / 2 })
     expect(await passes.create("p1", { canModify: true })).toMatchObject({
       kind: "refused",
       reason: expect.stringContaining("leaves a twentieth of the disk free"),
@@ -50,10 +50,10 @@ describe("a disk that is nearly full", () => {
   test(promised("pass-over.B8", "is measured: a twentieth of it is no room"), () => {
     const folder = temporaryFolder()
     const { bavail, blocks, bsize } = statfsSync(folder)
-    const room = Math.max(0, (bavail - blocks / 20) * bsize)
-    expect(Math.abs(roomOn(folder) - room)).toBeLessThan(256 * MEGABYTE)
-    expect(roomOn(join(folder, "missing"))).toBe(Number.POSITIVE_INFINITY)
-    expect(splitByRoom([5, 1, 3, 2], (size) => size, 6)).toEqual({ fit: [1, 3, 2], over: [5] })
+    const freeSpace = Math.max(0, (bavail - blocks / 20) * bsize)
+    expect(Math.abs(freeSpaceOn(folder) - freeSpace)).toBeLessThan(256 * MEGABYTE)
+    expect(freeSpaceOn(join(folder, "missing"))).toBe(Number.POSITIVE_INFINITY)
+    expect(splitByFreeSpace([5, 1, 3, 2], (size) => size, 6)).toEqual({ fit: [1, 3, 2], over: [5] })
   })
 })
 

@@ -97,7 +97,8 @@ describe("what a repository brings along", () => {
     }
     writeFiles(root, { "a.txt": "one\nTWO\nthree\n", "new.txt": "$Id$\n" })
     await begin("p1", { writes: { "a.txt": "one\nTWO\nthree\nfour\n", "src/b.txt": "x\n" } })
-    expect(succeed(await passes.autoApply("p1")).files.map(({ outcome }) => outcome)).toEqual(["applied", "applied"])
+    writeFiles(root, { "src/b.txt": "user\n" })
+    expect(succeed(await passes.autoApply("p1")).files.map(({ outcome }) => outcome)).toEqual(["applied", "conflict"])
     expect(readIn(root, "a.txt")).toBe("one\nTWO\nthree\nfour\n")
     expect(readIn(root, "new.txt")).toBe("$Id$\n")
     expect(existsSync(proof)).toBe(false)

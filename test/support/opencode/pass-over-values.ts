@@ -1,7 +1,6 @@
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.ts"
-import type { ActivePass } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
-import type { Prepared } from "../../../.opencode/baton/pass-over/child/prepared.ts"
+import type { ActivePass, Prepared } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
 import type {
   FileModification,
   PassOverRequest,

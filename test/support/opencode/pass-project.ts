@@ -42,7 +42,7 @@ export const projectTree = (root: string): Record<string, string> =>
 export const connectSandboxes = (
   root: string,
   directory = root,
-  options: { isNoted?: () => boolean; room?: () => number; state?: StateFolder; lockWaitMs?: number } = {},
+  options: { isNoted?: () => boolean; freeSpace?: () => number; state?: StateFolder; lockWaitMs?: number } = {},
 ): TestSandboxes => {
   const run = createProcessRunner({ shell: undefined })
   const passes = openSandboxes(root, { ...options, directory, run, log: createRecordedLog() })

@@ -9,7 +9,7 @@ import {
   type Sandbox,
   type SandboxOptions,
 } from "../../../.opencode/baton/pass-over/sandbox/sandbox.ts"
-import type { Room } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
+import type { FreeSpace } from "../../../.opencode/baton/pass-over/sandbox/snapshot.ts"
 import { listPending } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { createPasses } from "../../../.opencode/baton/pass-over/store/passes.ts"
 import { isOpen, isPassID } from "../../../.opencode/baton/pass-over/store/record.ts"
@@ -32,7 +32,7 @@ export const openSandboxes = (
     directory = root,
     isNoted = () => true,
     lockWaitMs = 30_000,
-    room,
+    freeSpace,
     state = createStateFolder(root),
   }: {
     run: RunProcess
@@ -41,7 +41,7 @@ export const openSandboxes = (
     isNoted?: () => boolean
     /** Long by default, since git is slow on a busy machine. */
     lockWaitMs?: number
-    room?: Room | undefined
+    freeSpace?: FreeSpace | undefined
     state?: StateFolder
   },
 ) => {
@@ -55,7 +55,7 @@ export const openSandboxes = (
       if (isNoted()) await passes.recordApplied(...applied)
     },
   }
-  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs, ...(room ? { room } : {}) }
+  const deps = { state, directory, run, owners, passes: recorded, log, lockWaitMs, ...(freeSpace ? { freeSpace } : {}) }
   const sandboxes = createSandboxes(deps)
   const making: Promise<unknown>[] = []
   const claimed = new Set<string>()
@@ -92,12 +92,6 @@ export const openSandboxes = (
   return {
     apply,
     collect,
-    /** Notes a pass that another version of Baton made; with the files that its child changed when it has returned. */
-    recordEarlier: async (name: string, paths?: readonly string[]): Promise<void> => {
-      await record(name)
-      if (paths) await passes.transition(idOf(name), { type: "returned", paths })
-      await owners.release(idOf(name))
-    },
     /** Waits for the sandboxes that are being made, and gives up its passes. */
     end: async (): Promise<void> => {
       await Promise.allSettled(making)

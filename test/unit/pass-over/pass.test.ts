@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
+import type { Prepared } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
-import type { Prepared } from "../../../.opencode/baton/pass-over/child/prepared.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
 import { createPassRunner, type PassOverDeps } from "../../../.opencode/baton/pass-over/pass.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"

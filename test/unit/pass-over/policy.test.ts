@@ -3,13 +3,13 @@ import { join } from "node:path"
 import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
+import { policyPartSchema } from "../../../.opencode/baton/pass-over/contract.ts"
 import {
   BUILT_IN_POLICY,
   type PolicyKey,
   type PolicyPart,
   parsePolicy,
   policyFileSchema,
-  policyPartSchema,
   readPolicy,
 } from "../../../.opencode/baton/pass-over/policy/policy.ts"
 import { type ResolutionInput, renderPolicy, resolvePolicy } from "../../../.opencode/baton/pass-over/policy/resolve.ts"

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { readOwnText } from "../../host/untrusted.ts"
-import { POLICY_FILE } from "../../pass-over/policy/file.ts"
+import { POLICY_FILE } from "../../pass-over/policy/policy-path.ts"
 import { parseTask, ROLES, type Role } from "../../task/parse.ts"
 import {
   createPromptFiles,

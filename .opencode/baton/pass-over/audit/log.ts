@@ -105,7 +105,7 @@ export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: str
 const TEXTS = ["at", "event", "state", "pass_over_id", "started_at", "originating_agent", "subagent", "reason"]
 
 /**
- * Tells whether a parsed line is an entry of this version. No schema: that costs 5 µs per line and 70 ms to load, too much for a
+ * An entry of this version. No schema: that costs 5 µs per line and 70 ms to load, too much for a
  * query over 100,000 lines (docs/benchmarks.md).
  */
 export const isAuditEntry = (value: unknown): value is AuditEntry =>

@@ -9,13 +9,13 @@ const READING = ["read", "glob", "grep", "list", "lsp", "skill"] as const
 
 const deny = (permission: string): PermissionRule => ({ permission, pattern: "*", action: "deny" })
 
-/** Tells whether a tool is denied for every use, the condition by which OpenCode leaves it out of a request. */
+/** Denied for every use: the condition by which OpenCode leaves it out of a request. */
 export const isDenied = (rules: readonly PermissionRule[], permission: string): boolean => {
   const last = rules.findLast((rule) => matches(permission, rule.permission))
   return last?.action === "deny" && last.pattern === "*"
 }
 
-/** Tells whether an agent can change no file: everything that changes files and every unknown permission is denied. */
+/** An agent that can change no file: everything that changes files and every unknown permission is denied. */
 export const isReader = (rules: readonly PermissionRule[]): boolean =>
   [...CHANGING, "a tool that nobody has named"].every((permission) => isDenied(rules, permission))
 
@@ -66,7 +66,7 @@ const READ_ONLY_TOOLS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Tells whether a session under these limits may use a tool. Its rules are not enough: OpenCode asks no permission for plugin
+ * A session under these limits may use the tool. Its rules are not enough: OpenCode asks no permission for plugin
  * tools, and before 1.18 for none of the tools that only the session is denied.
  */
 export const isToolAllowed = (tool: string, { can_modify_files, can_run_tools }: Limits): boolean => {

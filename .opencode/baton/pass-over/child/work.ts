@@ -20,7 +20,8 @@ import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
-import { type ActivePass, type ActivePasses, hasReturned } from "./active-passes.ts"
+import { type ActivePass, hasReturned } from "./active-pass.ts"
+import type { ActivePasses } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
 import { type ChildEnd, runChild, runWithRetry } from "./session.ts"
@@ -175,7 +176,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
       await passes.transition(pass.id, { type: "timed_out" })
     const returned = await passes.transition(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
-      log.warn("a result came for a pass that takes none", { pass: pass.id, reason: returned.error.cause })
+      log.warn("result rejected: pass is already closed", { pass: pass.id, reason: returned.error.cause })
       if (changes.kind === "refused") pass.returnError = lostError(pass.id, changes)
       return undefined
     }

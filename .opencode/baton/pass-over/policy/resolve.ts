@@ -1,6 +1,7 @@
 import { type PassOverError, passOverError } from "../errors.ts"
-import { POLICY_FILE } from "./file.ts"
+
 import { BUILT_IN_POLICY, type Policy, type PolicyFile, type PolicyKey, type PolicyPart } from "./policy.ts"
+import { POLICY_FILE } from "./policy-path.ts"
 
 /** Sources of a value, the first with a value wins; `originator` removes rights that the originator itself lacks. */
 export const POLICY_LEVELS = ["originator", "override", "pair", "subagent", "global", "built-in"] as const

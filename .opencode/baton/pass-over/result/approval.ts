@@ -142,7 +142,7 @@ export const createPermissionWatch = (requests: Pick<Requests, "answerPermission
       if (reply === "always" && subagent !== undefined && !isCritical) allowed.add(subagent)
     },
     isAllowed: (subagent: string): boolean => allowed.has(subagent),
-    /** Tells once whether the user was asked for a result; a rule answers without that. */
+    /** True once for a result that the user was asked for; a rule answers without that. */
     wasAsked: (passID: string): boolean => shown.delete(passID),
     /** The session was deleted, and its questions with it. */
     forget: (sessionID: string): void => {
@@ -249,7 +249,7 @@ const askForApproval = async (record: PassRecord, why: string, deps: ApprovalDep
       deps.log.info("a result was not approved", context)
       return { by, isRefused: true }
     case "unsupported":
-      deps.log.warn("this OpenCode lets no tool of a plugin ask: a result went back unasked", context)
+      deps.log.warn("plugin tools cannot ask on this OpenCode version; result returned without approval", context)
       return { by: "unsupported", note: `This OpenCode cannot ask whether it may go back (${why}).` }
     case "late": {
       await questions.cancelPrompt(passID)

@@ -22,7 +22,7 @@ type DecideDeps = {
   readonly store: Pick<PassStore, "read" | "listOfSession">
   readonly passes: Pick<Passes, "transition">
   readonly sandboxes: Pick<Sandboxes, "collect" | "apply">
-  /** Tells whether the user approves the result to the originator. */
+  /** Asks the user where the policy says so. */
   readonly approve: (record: PassRecord, ask: ToolContext["ask"]) => Promise<Approval>
   readonly mayWrite: EditPermission
   /** Notes that the originator knows the result, so that it is not announced. */

@@ -9,7 +9,7 @@ import { renderReading } from "./reading.ts"
 
 const LINE_CHARACTERS = 200
 
-/** Tells whether the user should look at a result: it failed in part, or has findings. */
+/** It failed in part, or has findings. */
 const hasIssues = ({ output }: PassRecord): boolean =>
   output !== null &&
   (output.status !== "completed" || output.artifacts.some(({ type }) => type === "finding") || output.error !== null)

@@ -4,7 +4,7 @@ import { WRITING_TOOLS } from "../../host/messages.ts"
 import { field, type Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
 import { cutText } from "../../host/text.ts"
-import { type ActivePass, hasReturned } from "../child/active-passes.ts"
+import { type ActivePass, hasReturned } from "../child/active-pass.ts"
 import { readToolResult } from "../child/context.ts"
 import type { ChildEnd } from "../child/session.ts"
 import {
@@ -187,8 +187,6 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
 
 /** Number of a child's newest messages that its result is made from. */
 export const CHILD_MESSAGES = 200
-
-/** The reason why this program stopped the child. */
 
 /** `returned`: with paths of the worktree. */
 export type Collected = Pick<

@@ -1,5 +1,5 @@
 /**
- * Puts the changes of a pass into the folder that its sandbox was made of. A journal has the way back: it is written before the
+ * Puts the changes of a pass into the folder that its sandbox was made of. A journal has the undo data: it is written before the
  * first file, and dropped when pass.json says that the files are applied.
  */
 import { randomBytes } from "node:crypto"
@@ -7,7 +7,6 @@ import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
-import type { Change, FileState } from "./change.ts"
 import {
   type ApplyPlace,
   type Current,
@@ -16,12 +15,12 @@ import {
   identityOf,
   readCurrent,
   removeEmptyFoldersAbove,
+  rollBack,
   sameState,
-  takeBack,
   temporaryFor,
   writeFile,
 } from "./journal.ts"
-import { statIfThere } from "./snapshot.ts"
+import { type Change, type FileState, statIfThere } from "./snapshot.ts"
 import { type Journal, type JournalEntry, stageContents } from "./stored.ts"
 
 /** The outcome for one file. A conflict left it unchanged. */
@@ -50,10 +49,8 @@ const stepsOf = ({ path, previous_path, base, next }: Change): readonly Pick<Cha
         { path, base: null, next },
       ]
 
-const isFile = (state: FileState | null): state is FileState => state !== null && state.mode !== "120000"
-
 const describe = (state: FileState | null): string =>
-  state === null ? "not there" : `${isFile(state) ? "a file" : "a link"} of ${state.size} bytes`
+  state === null ? "not there" : `${state.mode === "120000" ? "a link" : "a file"} of ${state.size} bytes`
 
 /** Allows a write only over what the pass began with, never over other changes. Changes nothing in the target. */
 const resolveChange = (change: Change, found: ReadonlyMap<string, Current>): Resolved => {
@@ -103,9 +100,9 @@ const writeEntry = async (
  * Writes a group of changes, all or none.
  *
  * @param staged folder with the contents
- * @param onWritten stores that they are applied, before the way back is dropped
+ * @param onWritten stores that they are applied, before the undo data is dropped
  * @returns the reason why nothing was written; undefined when everything was
- * @throws when taking back failed; the journal stays
+ * @throws when rolling back failed; the journal stays
  */
 const writeGroup = async (
   place: ApplyPlace,
@@ -124,7 +121,7 @@ const writeGroup = async (
     for (const write of writes) await writeEntry(place, write, { staged, suffix: journal.suffix })
     await onWritten(files)
   } catch (error) {
-    const left = (await takeBack(place, journal)).map(({ path }) => path).join(", ")
+    const left = (await rollBack(place, journal)).map(({ path }) => path).join(", ")
     return `${describeError(error)}${left === "" ? "" : `; left as somebody else made them: ${left}`}`
   }
   await dropJournal(place)

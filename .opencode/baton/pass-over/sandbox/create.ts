@@ -6,19 +6,19 @@ import { basename, join, relative, sep } from "node:path"
 import { errorCode } from "../../host/log.ts"
 import { replaceFile } from "../../host/state.ts"
 import {
-  borrow,
+  addAlternate,
+  alternateObjects,
   createSandboxRepository,
   createSnapshotRepository,
   findRepository,
   type Git,
-  lentObjects,
   parseList,
   RefusalError,
   type Repository,
   readSettings,
   refusals,
 } from "./repository.ts"
-import { addFiles, checkOut, LIST, lookAtTree, type SeenTree, statIfThere, writeTree } from "./snapshot.ts"
+import { addFiles, checkOut, LIST, type ScannedTree, scanTree, statIfThere, writeTree } from "./snapshot.ts"
 import type { PassFolder } from "./stored.ts"
 
 /** Outside a repository nothing tells which files matter; this keeps a home folder from being copied. */
@@ -55,12 +55,12 @@ export const findSource = async (directory: string, sandbox: string | undefined)
  *
  * @throws RefusalError without git, or for too many files
  */
-export const lookAtSource = async (
+export const scanSource = async (
   git: Git,
   { git: lister }: PassFolder,
   { top, directory, repository }: Source,
-  { excludesFile, room }: { excludesFile: string; room: number },
-): Promise<SeenTree> => {
+  { excludesFile, freeSpace }: { excludesFile: string; freeSpace: number },
+): Promise<ScannedTree> => {
   await createSnapshotRepository(lister, repository && join(repository.common, "info", "exclude"))
   // Outside a repository the empty one lists all files, by the .gitignore files there are.
   const list = ["-c", `core.excludesFile=${excludesFile}`, ...LIST, ...(repository ? ["-c"] : [])]
@@ -69,7 +69,7 @@ export const lookAtSource = async (
     const what = `has ${paths.length} files, which is more than a sandbox holds`
     throw new RefusalError(refusals.noRepository(`${top} is no git repository and ${what}`))
   }
-  const tree = await lookAtTree(top, paths, room)
+  const tree = await scanTree(top, paths, freeSpace)
   const folder = relative(top, directory).split(sep).join("/")
   if (folder !== "" && !tree.folders.has(folder)) throw new Error(`${directory} holds no file that git does not ignore`)
   return tree
@@ -79,12 +79,12 @@ export const lookAtSource = async (
 export const fillSandbox = async (
   git: Git,
   { git: gitFolder, index, sandbox, base: basePath }: PassFolder,
-  { source, tree, isDropped }: { source: Source; tree: SeenTree; isDropped: () => boolean },
+  { source, tree, isDropped }: { source: Source; tree: ScannedTree; isDropped: () => boolean },
 ): Promise<void> => {
   const { top, repository } = source
   const settings = repository ? await readSettings(git, repository) : []
-  const objects = repository && lentObjects(repository, settings)
-  if (objects !== undefined) await borrow(gitFolder, objects)
+  const objects = repository && alternateObjects(repository, settings)
+  if (objects !== undefined) await addAlternate(gitFolder, objects)
   await addFiles({ git, top, gitFolder, index }, tree.files)
   if (isDropped()) return
   const base = await writeTree({ git, top, gitFolder, index })

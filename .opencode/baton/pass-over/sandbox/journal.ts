@@ -1,11 +1,10 @@
-/** The journal of writes into a project, and the way back. */
+/** The journal of writes into a project, and their undo. */
 import { createReadStream, type Stats } from "node:fs"
 import { chmod, mkdir, open, readFile, rename, rm, rmdir, symlink } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode } from "../../host/log.ts"
-import { type FileState, MODES } from "./change.ts"
 import { type Git, parseList, removeIndex } from "./repository.ts"
-import { addFiles, createFolderCheck, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
+import { addFiles, createFolderCheck, type FileState, MODES, modeOf, type Skipped, statIfThere } from "./snapshot.ts"
 import { type Journal, type JournalEntry, stageAndCheck } from "./stored.ts"
 
 export type ApplyPlace = {
@@ -32,7 +31,7 @@ export const sameState = (one: FileState | null, other: FileState | null): boole
 const foldersAbove = (path: string): string[] =>
   dirname(path) === "." ? [] : [dirname(path), ...foldersAbove(dirname(path))]
 
-/** Stores what stands at these paths now: the check for changes of others, and the way back. */
+/** Stores the current contents of these paths: the check for changes of others, and the undo data. */
 export const readCurrent = async (
   { git, target, store }: ApplyPlace,
   paths: readonly string[],
@@ -116,7 +115,7 @@ export const temporaryFor = (path: string, suffix: string): string => `${path}.b
 /** Place of the contents that are put back. */
 const backupFolder = ({ store }: ApplyPlace): string => join(store, "previous")
 
-/** The journal goes first: without one nothing is taken back. */
+/** The journal goes first: without one nothing is rolled back. */
 export const dropJournal = async (place: ApplyPlace): Promise<void> => {
   await rm(place.journal, { force: true })
   await rm(backupFolder(place), { recursive: true, force: true })
@@ -125,12 +124,12 @@ export const dropJournal = async (place: ApplyPlace): Promise<void> => {
 const IN_THE_WAY = new Set(["ENOTEMPTY", "EEXIST", "ENOTDIR", "EISDIR"])
 
 /**
- * Takes back the writes of a journal, newest first, and drops it. A file that has neither its previous nor the pass's content was
+ * Rolls back the writes of a journal, newest first, and drops it. A file that has neither its previous nor the pass's content was
  * changed by others and is left alone, and so is one whose previous content is damaged.
  *
  * @throws the file system's own error; the journal stays, so that it can be tried again
  */
-export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal): Promise<Skipped[]> => {
+export const rollBack = async (place: ApplyPlace, { entries, suffix }: Journal): Promise<Skipped[]> => {
   const { target } = place
   const leftAlone: Skipped[] = []
   const paths = entries.map(({ path }) => path)
@@ -139,9 +138,9 @@ export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal):
   const oids = entries.flatMap(({ before }) => before?.oid ?? [])
   const unsound = await stageAndCheck(place.git, place.store, backupFolder(place), oids)
 
-  const takeBackOne = async ({ path, before, after }: JournalEntry): Promise<string | undefined> => {
+  const rollBackOne = async ({ path, before, after }: JournalEntry): Promise<string | undefined> => {
     const found = current.get(path) ?? null
-    // Where a file and a folder have changed places, what was written is taken back before what was removed.
+    // Where a file and a folder have changed places, what was written is rolled back before what was removed.
     const now = found !== null && "other" in found ? null : found
     if (before === null) {
       if (now !== null && !sameState(now, after)) return "somebody changed it while the pass was being applied"
@@ -166,7 +165,7 @@ export const takeBack = async (place: ApplyPlace, { entries, suffix }: Journal):
   }
 
   for (const entry of [...entries].reverse()) {
-    const reason = await takeBackOne(entry)
+    const reason = await rollBackOne(entry)
     if (reason !== undefined) leftAlone.push({ path: entry.path, reason })
   }
   await dropJournal(place)

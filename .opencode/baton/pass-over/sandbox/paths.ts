@@ -179,7 +179,7 @@ const nearestRealPath = (path: string): string | undefined => {
 }
 
 /**
- * Tells whether a write to a path of the sandbox would go elsewhere through a link: the sandbox has the worktree's links, and an
+ * A write to a path of the sandbox would go elsewhere through a link: the sandbox has the worktree's links, and an
  * absolute one leads back to the user's files.
  *
  * @throws the file system's own error, such as ELOOP

@@ -184,7 +184,7 @@ const quote = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`
 
 /** Lets a repository use another's objects. */
-export const borrow = (folder: string, objects: string): Promise<void> =>
+export const addAlternate = (folder: string, objects: string): Promise<void> =>
   writeFile(join(folder, "objects", "info", "alternates"), `${quote(objects)}\n`)
 
 const isSha256 = (settings: readonly string[]): boolean =>
@@ -230,7 +230,7 @@ export const readSettings = async (git: Git, { top, gitFolder }: Repository): Pr
 }
 
 /** A repository of another kind of hash has no objects to lend. */
-export const lentObjects = ({ common }: Repository, settings: readonly string[]): string | undefined =>
+export const alternateObjects = ({ common }: Repository, settings: readonly string[]): string | undefined =>
   isSha256(settings) ? undefined : join(common, "objects")
 
 const renderSetting = (field: string): string => {
@@ -261,7 +261,7 @@ export const createSandboxRepository = async (
   const version = `\trepositoryFormatVersion = ${isSha256(settings) ? 1 : 0}\n`
   const core = `[core]\n${version}\tbare = false\n\tlogAllRefUpdates = true\n`
   await writeFile(join(folder, "config"), `${core}${settings.map(renderSetting).join("")}`)
-  await borrow(folder, join(common, "objects"))
+  await addAlternate(folder, join(common, "objects"))
   await writeFile(join(folder, "HEAD"), await readOwnText(join(gitFolder, "HEAD"), { isForeign: true }))
   await writeFile(join(folder, "packed-refs"), `# pack-refs with: sorted\n${refs}`)
   await copyIfThere(join(common, "info", "exclude"), join(folder, "info", "exclude"))

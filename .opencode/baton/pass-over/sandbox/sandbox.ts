@@ -10,8 +10,8 @@ import type { FileModification } from "../contract.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassOwners } from "../store/store.ts"
 import { applyChanges, type FileResult } from "./apply.ts"
-import { discard, fillSandbox, findSource, lookAtSource, removeAll, removeFiles } from "./create.ts"
-import { type ApplyPlace, dropJournal, takeBack } from "./journal.ts"
+import { discard, fillSandbox, findSource, removeAll, removeFiles, scanSource } from "./create.ts"
+import { type ApplyPlace, dropJournal, rollBack } from "./journal.ts"
 import {
   createGit,
   createSnapshotRepository,
@@ -20,14 +20,14 @@ import {
   RefusalError,
   refusals,
 } from "./repository.ts"
-import { collectChanges, hasUncarried, type Room, roomOn, type Skipped, statIfThere } from "./snapshot.ts"
+import { collectChanges, type FreeSpace, freeSpaceOn, hasUncarried, type Skipped, statIfThere } from "./snapshot.ts"
 import {
+  type FilesState,
   findTarget,
   type PassFolder,
   passFolder,
-  readStage,
+  readFilesState,
   renderPatch,
-  type Stage,
   type StoredChanges,
   saveChanges,
   saveTarget,
@@ -77,7 +77,7 @@ type SandboxesDeps = {
   readonly passes: Pick<Passes, "appliedPaths" | "recordApplied">
   readonly log: Pick<Log, "debug" | "warn">
   /** Bytes that may be written in a folder (default: of its disk, less a twentieth). */
-  readonly room?: Room
+  readonly freeSpace?: FreeSpace
   /** Time that an apply waits for another one (default 10 s). */
   readonly lockWaitMs?: number
 }
@@ -92,7 +92,7 @@ const SANDBOX_IS_GONE: Skipped = {
   reason: "the sandbox in which the subagent worked was deleted, and what it changed there with it",
 }
 
-type KnownStage = Exclude<Stage, { kind: "none" }>
+type KnownFilesState = Exclude<FilesState, { kind: "none" }>
 
 /** A pass of this process whose child works. `isUsed`: a tool was let in. */
 type Open = Omit<Sandbox, "ready"> & {
@@ -110,7 +110,7 @@ type Open = Omit<Sandbox, "ready"> & {
 export type Sandboxes = ReturnType<typeof createSandboxes>
 
 export const createSandboxes = (deps: SandboxesDeps) => {
-  const { state, directory, run, owners, passes, log, lockWaitMs = LOCK_WAIT_MS, room = roomOn } = deps
+  const { state, directory, run, owners, passes, log, lockWaitMs = LOCK_WAIT_MS, freeSpace = freeSpaceOn } = deps
   const git = createGit(run)
   const findExcludes = lazy(() => findExcludesFile(run, directory))
   /** Not a valid pass id. Finished sandboxes are moved here to be deleted. */
@@ -131,14 +131,14 @@ export const createSandboxes = (deps: SandboxesDeps) => {
   const withPass = <T>(
     what: string,
     passID: string,
-    work: (folder: PassFolder, stage: KnownStage) => Promise<T | Refusal>,
+    work: (folder: PassFolder, filesState: KnownFilesState) => Promise<T | Refusal>,
   ): Promise<T | Refusal> =>
     guarded(what, passID, async () => {
       const folder = passFolder(state, passID)
       if (statIfThere(folder.root) === undefined) return refusals.unknownPass(passID)
       const done = await owners.during(passID, async () => {
-        const stage = await readStage(folder)
-        return stage.kind === "none" ? refusals.unknownPass(passID) : work(folder, stage)
+        const filesState = await readFilesState(folder)
+        return filesState.kind === "none" ? refusals.unknownPass(passID) : work(folder, filesState)
       })
       return done === "busy" ? refusals.busy(`another process works on the pass ${passID}`) : done
     })
@@ -154,14 +154,14 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       return shared
     }
     const source = await findSource(above.directory, above.sandbox)
-    if ((await readStage(folder)).kind !== "none") {
+    if ((await readFilesState(folder)).kind !== "none") {
       return refusals.wrongState(`files of a pass ${passID} are kept already`, "Use another id.")
     }
     await state.prepare("pass-over", passID, "files")
     try {
-      const tree = await lookAtSource(git, folder, source, {
+      const tree = await scanSource(git, folder, source, {
         excludesFile: await findExcludes(),
-        room: room(folder.root),
+        freeSpace: freeSpace(folder.root),
       })
       await saveTarget(state, folder, source.top)
       const made: Open = {
@@ -191,11 +191,11 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     }
   }
 
-  /** Finishes an apply that a crash cut off: what pass.json does not call applied is taken back. */
-  const recover = async (passID: string, place: ApplyPlace, { journal }: Extract<Stage, { kind: "stored" }>) => {
+  /** Finishes an apply that a crash cut off: what pass.json does not call applied is rolled back. */
+  const recover = async (passID: string, place: ApplyPlace, { journal }: Extract<FilesState, { kind: "stored" }>) => {
     if (journal === undefined) return []
     const applied = await passes.appliedPaths(passID)
-    if (!journal.files.every((path) => applied.includes(path))) return takeBack(place, journal)
+    if (!journal.files.every((path) => applied.includes(path))) return rollBack(place, journal)
     await dropJournal(place)
     return []
   }
@@ -217,7 +217,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
     if (statIfThere(folder.index)) await cp(folder.index, index, { preserveTimestamps: true })
     try {
       const found = isThere
-        ? await collectChanges({ git, top, gitFolder, index, room }, { base, store: folder.store, toolPaths })
+        ? await collectChanges({ git, top, gitFolder, index, freeSpace }, { base, store: folder.store, toolPaths })
         : { files: [], skipped: [SANDBOX_IS_GONE] }
       const changes: StoredChanges = { version: 1, files: found.files, left_out: found.skipped }
       await removeAll(index)
@@ -232,21 +232,26 @@ export const createSandboxes = (deps: SandboxesDeps) => {
 
   const collectIn = async (
     passID: string,
-    { folder, stage, toolPaths }: { folder: PassFolder; stage: KnownStage; toolPaths: ReadonlySet<string> },
+    {
+      folder,
+      filesState,
+      toolPaths,
+    }: { folder: PassFolder; filesState: KnownFilesState; toolPaths: ReadonlySet<string> },
   ): Promise<Changes> => {
-    if (stage.kind === "working" && stage.base === undefined) {
+    if (filesState.kind === "working" && filesState.base === undefined) {
       // No tool of the child was let in, so the sandbox holds no work.
       await removeFiles(folder)
       return { ...NO_CHANGES, recovered: ["removed a sandbox that was never finished"] }
     }
     const recovered: string[] = []
     let leftAlone: readonly Skipped[] = []
-    if (stage.kind === "stored" && stage.journal) {
-      leftAlone = await recover(passID, await placeOf(folder, stage.target), stage)
+    if (filesState.kind === "stored" && filesState.journal) {
+      leftAlone = await recover(passID, await placeOf(folder, filesState.target), filesState)
       recovered.push("took back an apply that was cut off, or finished it")
     }
-    const changes = stage.kind === "stored" ? stage.changes : await store(folder, stage.base ?? "", toolPaths)
-    if (stage.kind === "working") recovered.push(`stored what the child changed: ${changes.files.length} files`)
+    const changes =
+      filesState.kind === "stored" ? filesState.changes : await store(folder, filesState.base ?? "", toolPaths)
+    if (filesState.kind === "working") recovered.push(`stored what the child changed: ${changes.files.length} files`)
     const { files, left_out: skipped } = changes
     if (!hasUncarried(skipped)) await discard(aside, [folder.git, folder.sandbox])
     return { kind: "changes", modifications: files.map(toModification), skipped, recovered, leftAlone }
@@ -270,7 +275,7 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       log.warn("another process took the files of a pass over", { passID })
       return refusals.takenOver(passID)
     }
-    return withPass("storing", passID, (at, stage) => collectIn(passID, { folder: at, stage, toolPaths }))
+    return withPass("storing", passID, (at, filesState) => collectIn(passID, { folder: at, filesState, toolPaths }))
   }
 
   return {
@@ -310,26 +315,26 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       paths: readonly string[],
       { allOrNothing, by }: ApplyOptions,
     ): Promise<{ readonly kind: "applied"; readonly files: readonly FileResult[] } | Refusal> =>
-      withPass("applying", passID, async (folder, stage) => {
-        if (stage.kind !== "stored") {
+      withPass("applying", passID, async (folder, filesState) => {
+        if (filesState.kind !== "stored") {
           return refusals.wrongState("the child still works", "Wait until the pass has returned.")
         }
         const lock = await acquireWithin(createFileLock({ path: state.path("pass-over", "apply.lock") }), lockWaitMs)
         if (lock === undefined) return refusals.busy("another pass is being applied")
         try {
-          const place = await placeOf(folder, stage.target)
-          await recover(passID, place, stage)
+          const place = await placeOf(folder, filesState.target)
+          await recover(passID, place, filesState)
           const onWritten = (written: readonly string[]) => passes.recordApplied(passID, written, by)
-          const selected = stage.changes.files.filter(({ path }) => paths.includes(path))
+          const selected = filesState.changes.files.filter(({ path }) => paths.includes(path))
           return { kind: "applied", files: await applyChanges(place, selected, { allOrNothing, onWritten }) }
         } finally {
           await lock.release()
         }
       }),
     diff: (passID: string): Promise<{ readonly kind: "diff"; readonly text: string } | Refusal> =>
-      withPass("reading", passID, async (folder, stage) => {
-        const files = stage.kind === "stored" ? stage.changes.files : []
-        return { kind: "diff", text: files.length === 0 ? "" : await renderPatch(git, folder.store, files) }
+      withPass("reading", passID, async (folder, filesState) => {
+        const changed = filesState.kind === "stored" ? filesState.changes.files : []
+        return { kind: "diff", text: changed.length === 0 ? "" : await renderPatch(git, folder.store, changed) }
       }),
     /** Returns the path of a pass's sandbox, whether it exists or not. */
     pathOf: (passID: string): string => state.path("pass-over", passID, "copy"),

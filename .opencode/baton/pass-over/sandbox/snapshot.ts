@@ -4,8 +4,27 @@ import { dirname, join } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { errorCode, isNotFound } from "../../host/log.ts"
 import { flushFolder } from "../../host/state.ts"
-import { type Change, type FileState, isExcluded, MODES, type Mode } from "./change.ts"
 import { type Git, parseList, renderList } from "./repository.ts"
+
+/** Git's modes: a file, an executable file, a symbolic link. */
+export const MODES = ["100644", "100755", "120000"] as const
+type Mode = (typeof MODES)[number]
+
+/** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
+export type FileState = { readonly mode: Mode; readonly oid: string; readonly size: number }
+
+/** A file before and after, relative to the top folder; null for a missing side. */
+export type Change = {
+  readonly path: string
+  /** Of a renamed file. */
+  readonly previous_path: string | null
+  readonly base: FileState | null
+  readonly next: FileState | null
+  readonly is_binary: boolean
+  /** Of a symbolic link. */
+  readonly link_target: string | null
+  readonly by: "tool" | "shell"
+}
 
 /** Something that a pass cannot carry, reported rather than silently dropped. */
 export type Skipped = { readonly path: string; readonly reason: string }
@@ -68,6 +87,18 @@ const forEachItem = async <T>(items: Iterable<T>, work: (item: T) => void): Prom
 }
 
 const REPOSITORY = ".git"
+/** Characters that some file systems ignore in a name, and the names that they take for `.git`, as git refuses them. */
+const IGNORED_CHARACTERS = /[\u200C-\u200F\u202A-\u202E\u206A-\u206F\uFEFF]/g
+const REPOSITORY_NAME = /^(?:\.git|git~1)[ .]*(?:[:\\].*)?$/i
+
+/** A path into a repository, in any spelling of `.git`. */
+export const isInRepository = (path: string): boolean =>
+  path.split("/").some((part) => REPOSITORY_NAME.test(part.replaceAll(IGNORED_CHARACTERS, "")))
+
+/** Tells which paths no pass carries: repositories, and the bundle's own state, also as a file system without case finds it. */
+export const isExcluded = (path: string): boolean =>
+  isInRepository(path) || `/${path.toLowerCase()}`.includes("/.opencode/state/")
+
 const OWN_REPOSITORY = "it is a git repository of its own"
 
 const mayRead = (path: string): boolean => {
@@ -85,8 +116,8 @@ type Listed =
   | { readonly kind: "folder" | "gone" }
   | { readonly kind: "skipped"; readonly reason: string }
 
-/** Returns a function that looks at a path as git lists it: it ends the name of a nested repository with `/`. */
-const createLook = (top: string): ((path: string) => Listed) => {
+/** Classifies a path as git lists it: it ends the name of a nested repository with `/`. */
+const createClassifier = (top: string): ((path: string) => Listed) => {
   const hasRealFolders = createFolderCheck(top)
   return (path) => {
     if (path.includes("\uFFFD")) return { kind: "skipped", reason: "its name is not UTF-8" }
@@ -103,7 +134,7 @@ const createLook = (top: string): ((path: string) => Listed) => {
 }
 
 /** The files of a folder, as found before the snapshot of it is taken. */
-export type SeenTree = {
+export type ScannedTree = {
   readonly files: readonly string[]
   /** Folders of files, and of submodules, which stay empty. */
   readonly folders: ReadonlySet<string>
@@ -119,10 +150,10 @@ const MAX_TREE_BYTES = 2 * 1024 * 1024 * 1024
 const KEPT_SHARE = 0.05
 
 /** Tells how many bytes may be written in a folder; it is asked anew before each writing. */
-export type Room = (folder: string) => number
+export type FreeSpace = (folder: string) => number
 
 /** @returns Infinity where the system cannot tell */
-export const roomOn: Room = (folder) => {
+export const freeSpaceOn: FreeSpace = (folder) => {
   try {
     const { bavail, blocks, bsize } = statfsSync(folder)
     return Math.max(0, (bavail - blocks * KEPT_SHARE) * bsize)
@@ -131,13 +162,13 @@ export const roomOn: Room = (folder) => {
   }
 }
 
-/** Splits items by whether they fit into the room, the small ones first. Both parts keep the order. */
-export const splitByRoom = <T>(
+/** Splits items by whether they fit into the free space, the small ones first. Both parts keep the order. */
+export const splitByFreeSpace = <T>(
   items: readonly T[],
   sizeOf: (item: T) => number,
-  room: number,
+  freeSpace: number,
 ): { fit: readonly T[]; over: readonly T[] } => {
-  let left = Math.min(room, MAX_TREE_BYTES)
+  let left = Math.min(freeSpace, MAX_TREE_BYTES)
   const over = new Set<T>()
   for (const item of items.toSorted((one, other) => sizeOf(one) - sizeOf(other))) {
     left -= sizeOf(item)
@@ -155,12 +186,12 @@ const describeOver = (bytes: number): string =>
 export const LIST = ["ls-files", "-z", "-o", "--exclude-standard"]
 
 /** Looks at listed files. Other names are left out and named. @throws RangeError for a tree that is too large */
-export const lookAtTree = async (top: string, paths: readonly string[], room: number): Promise<SeenTree> => {
+export const scanTree = async (top: string, paths: readonly string[], freeSpace: number): Promise<ScannedTree> => {
   const files: string[] = []
   const folders = new Set<string>()
   const permissions = new Map<string, number>()
   const skipped: Skipped[] = []
-  const look = createLook(top)
+  const classify = createClassifier(top)
   const usual = 0o777 & ~process.umask()
   let total = 0
   const addFolder = (path: string): void => {
@@ -176,7 +207,7 @@ export const lookAtTree = async (top: string, paths: readonly string[], room: nu
     // In a conflict git lists a path for each side.
     if (path === last || isExcluded(path)) return
     last = path
-    const found = look(path)
+    const found = classify(path)
     if (found.kind === "skipped") skipped.push({ path, reason: found.reason })
     if (found.kind === "folder" && statIfThere(join(top, path, REPOSITORY)) !== undefined) {
       skipped.push({ path, reason: "it is a submodule" })
@@ -184,7 +215,7 @@ export const lookAtTree = async (top: string, paths: readonly string[], room: nu
     }
     if (found.kind !== "file") return
     total += found.stats.size
-    if (total > Math.min(room, MAX_TREE_BYTES))
+    if (total > Math.min(freeSpace, MAX_TREE_BYTES))
       throw new RangeError(`the files that git does not ignore, up to ${path}: ${describeOver(total)}`)
     files.push(path)
     const mode = found.stats.mode & 0o777
@@ -215,7 +246,7 @@ export const writeTree = async ({ git, top, gitFolder, index }: SnapshotPlace): 
   (await git(["write-tree"], { cwd: top, gitFolder, index })).trim()
 
 /** Writes the files of the index into the empty folder `place.top`; files and folders have the permissions that they had. */
-export const checkOut = async (place: SnapshotPlace, tree: SeenTree): Promise<void> => {
+export const checkOut = async (place: SnapshotPlace, tree: ScannedTree): Promise<void> => {
   const { git, top, gitFolder, index } = place
   await git(["checkout-index", "-a", "-u", "-f", "-q"], { cwd: top, gitFolder, index })
   for (const path of tree.folders) mkdirSync(join(top, path), { recursive: true })
@@ -225,7 +256,7 @@ export const checkOut = async (place: SnapshotPlace, tree: SeenTree): Promise<vo
   })
 }
 
-/** Tells whether a work result exists only in its sandbox; the `.git` folder of a repository that the child made is none. */
+/** A work result that exists only in its sandbox; the `.git` folder of a repository that the child made is none. */
 export const hasUncarried = (skipped: readonly Skipped[]): boolean =>
   skipped.some(({ path }) => !path.endsWith(`/${REPOSITORY}`))
 
@@ -235,20 +266,20 @@ export const hasUncarried = (skipped: readonly Skipped[]): boolean =>
  *
  * @returns what cannot be carried
  */
-const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skipped[]> => {
-  const { git, top, gitFolder, index, room } = place
+const addChanges = async (place: SnapshotPlace & { freeSpace: FreeSpace }): Promise<Skipped[]> => {
+  const { git, top, gitFolder, index, freeSpace } = place
   const present: { path: string; size: number }[] = []
   const gone: string[] = []
   const skipped: Skipped[] = []
-  const look = createLook(top)
+  const classify = createClassifier(top)
 
   /** @param folder path of a nested repository, ending in `/`; empty for the sandbox itself */
-  const classify = async (folder: string, names: readonly string[]): Promise<void> => {
+  const sort = async (folder: string, names: readonly string[]): Promise<void> => {
     const nested: string[] = []
     await forEachItem(names, (name) => {
       const path = `${folder}${name}`
       if (isExcluded(path)) return
-      const found = look(path)
+      const found = classify(path)
       if (found.kind === "file") present.push({ path, size: found.stats.size })
       else if (found.kind !== "skipped") gone.push(path)
       else if (found.reason === OWN_REPOSITORY) nested.push(path)
@@ -257,13 +288,13 @@ const addChanges = async (place: SnapshotPlace & { room: Room }): Promise<Skippe
     for (const path of nested) {
       skipped.push({ path: `${path}${REPOSITORY}`, reason: "its files are carried, its history is not" })
       const listed = await git(LIST, { cwd: join(top, path), gitFolder, index: `${index}.none` })
-      await classify(path, parseList(listed))
+      await sort(path, parseList(listed))
     }
   }
   const listed = await git([...LIST, "-m"], { cwd: top, gitFolder, index })
-  await classify("", parseList(listed))
+  await sort("", parseList(listed))
   await updateIndex(place, ["--force-remove"], gone)
-  const { fit, over } = splitByRoom(present, ({ size }) => size, room(gitFolder))
+  const { fit, over } = splitByFreeSpace(present, ({ size }) => size, freeSpace(gitFolder))
   skipped.push(...over.map(({ path, size }) => ({ path, reason: describeOver(size) })))
   const fitting = fit.map(({ path }) => path)
   await addFiles(place, fitting, { isDurable: true })
@@ -319,10 +350,10 @@ const renderOids = (changes: readonly Pick<RawChange, "base" | "next">[]): strin
  * @throws when the sandbox cannot be read
  */
 export const collectChanges = async (
-  place: SnapshotPlace & { room: Room },
+  place: SnapshotPlace & { freeSpace: FreeSpace },
   { base, store, toolPaths }: { base: string; store: string; toolPaths: ReadonlySet<string> },
 ): Promise<{ files: Change[]; skipped: Skipped[] }> => {
-  const { git, top, gitFolder, index, room } = place
+  const { git, top, gitFolder, index, freeSpace } = place
   const skipped = await addChanges(place)
   const diff = [
     ...LARGE_AS_BINARY,
@@ -347,7 +378,7 @@ export const collectChanges = async (
     return { ...change, is_binary: each.is_binary && !isLarge(change) }
   })
   const sizeOf = (change: Change): number => (change.base?.size ?? 0) + (change.next?.size ?? 0)
-  const { fit, over } = splitByRoom(changes, sizeOf, room(store))
+  const { fit, over } = splitByFreeSpace(changes, sizeOf, freeSpace(store))
   skipped.push(...over.map((each) => ({ path: each.path, reason: describeOver(sizeOf(each)) })))
   if (fit.length === 0) return { files: [], skipped }
   const packs = join(store, "objects", "pack")

@@ -2,19 +2,28 @@
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { mkdir, realpath, rm, stat } from "node:fs/promises"
-import { join, relative, resolve } from "node:path"
+import { isAbsolute, join, relative, resolve } from "node:path"
 import type { ZodType } from "zod"
 import { describeError, isNotFound } from "../../host/log.ts"
-import { type Immutable, loadZod, type Parsed, type Zod } from "../../host/schema.ts"
+import { loadZod, type Parsed, type Zod } from "../../host/schema.ts"
 import { replaceFile, type StateFolder } from "../../host/state.ts"
 import { listFolder, readOwnText } from "../../host/untrusted.ts"
-import type { FileModification } from "../contract.ts"
+import type { FileModification, Immutable } from "../contract.ts"
 import { isOpen, isPassID, type PassRecord } from "../store/record.ts"
 import type { PassOwners, PassStore } from "../store/store.ts"
-import { type Change, changeSchema, isInRepository, pathSchema, stateFields } from "./change.ts"
 import { isInside } from "./paths.ts"
 import { findRepository, type Git, RefusalError, refusals, removeIndex, renderList } from "./repository.ts"
-import { EXACT_RENAMES, isLarge, LARGE_AS_BINARY, statIfThere, writeTree } from "./snapshot.ts"
+import {
+  type Change,
+  EXACT_RENAMES,
+  isExcluded,
+  isInRepository,
+  isLarge,
+  LARGE_AS_BINARY,
+  MODES,
+  statIfThere,
+  writeTree,
+} from "./snapshot.ts"
 
 const PASSES_FOLDER = "pass-over"
 
@@ -42,6 +51,17 @@ export const passFolder = (state: Pick<StateFolder, "path">, passID: string) => 
 
 export type PassFolder = ReturnType<typeof passFolder>
 
+const isOrdinary = (path: string): boolean =>
+  path !== "" && !isAbsolute(path) && path.split("/").every((part) => !["", ".", ".."].includes(part))
+/** A stored path is acted on: it must lead neither out of the project nor into its repository. */
+const pathSchema = (z: Zod) => z.string().refine((path) => isOrdinary(path) && !isExcluded(path))
+/** One state of a file; `oid` is the id of its content in git, `size` in bytes. */
+const stateFields = (z: Zod) => ({
+  mode: z.enum(MODES),
+  oid: z.string().regex(/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/),
+  size: z.number(),
+})
+
 /**
  * `target`: the folder that the sandbox was made of, and that `apply` writes to; relative to the one that holds `.opencode`, so
  * that a project that was moved or copied has its passes with it.
@@ -49,10 +69,23 @@ export type PassFolder = ReturnType<typeof passFolder>
 const recordSchema = (z: Zod) =>
   z.object({ version: z.literal(1), target: z.string().refine((path) => !isInRepository(path)) })
 
+/** Files before and after, relative to the top folder; null for a missing side. */
 const changesSchema = (z: Zod) => {
+  const file = z.object(stateFields(z)).nullable()
+  const change = z.object({
+    path: pathSchema(z),
+    /** Of a renamed file. */
+    previous_path: pathSchema(z).nullable(),
+    base: file,
+    next: file,
+    is_binary: z.boolean(),
+    /** Of a symbolic link. */
+    link_target: z.string().nullable(),
+    by: z.enum(["tool", "shell"]),
+  })
   const skipped = z.array(z.object({ path: z.string(), reason: z.string() }))
   /** `left_out`: the child's files that could not be stored. */
-  return z.object({ version: z.literal(1), files: z.array(changeSchema(z)), left_out: skipped })
+  return z.object({ version: z.literal(1), files: z.array(change), left_out: skipped })
 }
 
 const journalSchema = (z: Zod) => {
@@ -91,11 +124,11 @@ const readStored = async <T>(path: string, schema: (z: Zod) => ZodType<T>): Prom
 }
 
 /** The state of a pass's files, told by which of them there are. */
-export type Stage =
+export type FilesState =
   | { readonly kind: "none" }
   /** The child works. `base` is the tree that it began with; without one its sandbox was never finished. */
   | { readonly kind: "working"; readonly target: string; readonly base: string | undefined }
-  /** `journal`: files are being written; after a crash they are taken back by it. */
+  /** `journal`: files are being written; after a crash they are rolled back by it. */
   | {
       readonly kind: "stored"
       readonly target: string
@@ -104,7 +137,7 @@ export type Stage =
     }
 
 /** @throws zod's error, or SyntaxError, for a damaged file */
-export const readStage = async (folder: PassFolder): Promise<Stage> => {
+export const readFilesState = async (folder: PassFolder): Promise<FilesState> => {
   const record = await readStored(folder.record, recordSchema)
   if (record === undefined) return { kind: "none" }
   const { target } = record
@@ -159,11 +192,11 @@ export const listPending = async (
     const record = await store.read(passID)
     const known = { passID, since: record?.request.metadata.created_at ?? "", isOwned: await owners.isOwned(passID) }
     try {
-      const stage = await readStage(folder)
-      if (stage.kind === "none") return undefined
-      if (stage.kind === "working") return { ...known, state: "working" }
+      const filesState = await readFilesState(folder)
+      if (filesState.kind === "none") return undefined
+      if (filesState.kind === "working") return { ...known, state: "working" }
       if (record && isSettled(record)) return undefined
-      return { ...known, state: stage.journal ? "applying" : "stored" }
+      return { ...known, state: filesState.journal ? "applying" : "stored" }
     } catch (error) {
       return { ...known, state: "damaged", reason: describeError(error) }
     }

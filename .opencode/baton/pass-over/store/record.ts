@@ -1,8 +1,14 @@
 import type { infer as Infer, ZodType } from "zod"
-import type { Immutable, Zod } from "../../host/schema.ts"
-import { type ArtifactOf, artifactsOf, contractSchemas, type WorkOutput } from "../contract.ts"
+import type { Zod } from "../../host/schema.ts"
+import {
+  type ArtifactOf,
+  artifactsOf,
+  contractSchemas,
+  type Immutable,
+  policyPartSchema,
+  type WorkOutput,
+} from "../contract.ts"
 import { type PassOverError, passOverError } from "../errors.ts"
-import { policyPartSchema } from "../policy/policy.ts"
 import { POLICY_LEVELS, type ResolvedPolicy } from "../policy/resolve.ts"
 
 /**
@@ -62,7 +68,7 @@ export type PassState = PassRecord["state"]
 export type PassStateName = PassState["state"]
 
 /**
- * Tells whether the originator has yet to be told of a result: it came late, or was never waited for. Its files may be decided on
+ * The originator has yet to be told of a result: it came late, or was never waited for. Its files may be decided on
  * by then, by the policy or a person.
  */
 export const needsAnnouncement = ({ request, state, announced_at: announcedAt }: PassRecord): boolean =>
@@ -84,7 +90,7 @@ export const reasonToAsk = (record: PassRecord): string | undefined => {
   return isHeld ? "auto_return is false" : undefined
 }
 
-/** Tells whether a pass is still open, has undecided files, or has to be announced. */
+/** Open, with undecided files, or to be announced. */
 export const isUnfinished = (record: PassRecord): boolean => {
   const { state } = record
   return isOpen(state) || (state.state === "returned" && state.undecided.length > 0) || needsAnnouncement(record)
@@ -99,6 +105,10 @@ export const findForeignResult = ({ output, request }: PassRecord): PassOverErro
         cause: "return_to of the stored result names another agent than its request",
         nextStep: "Tell the user; read the child session for what was found.",
       })
+
+/** Its output may be reused: it is complete and changes no files. */
+export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
+  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")
 
 const PASS_ID = /^pass_[0-9]{17}_[0-9a-z]{4,32}$/
 
@@ -133,7 +143,7 @@ type Step =
 
 export const SENT: PassState = { state: "sent" }
 
-/** Tells whether a subagent may still work on it. */
+/** A subagent may still work on it. */
 export const isOpen = ({ state }: PassState): boolean => ["sent", "waiting_for_return", "timed_out"].includes(state)
 
 const refuse = (state: PassState, event: PassEvent, cause: string): Step => ({
@@ -202,7 +212,3 @@ export const nextState = (state: PassState, event: PassEvent): Step => {
       return refuse(state, event, "There is no result yet")
   }
 }
-
-/** Tells whether an output may be reused: it is complete and changes no files. */
-export const isRepeatable = ({ status, artifacts, left_out }: WorkOutput): boolean =>
-  status === "completed" && left_out.length === 0 && artifacts.every(({ type }) => type !== "file_modification")

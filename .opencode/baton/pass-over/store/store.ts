@@ -51,7 +51,7 @@ export const createPassOwners = (state: Pick<StateFolder, "path" | "prepare">, {
       await held.get(passID)?.release()
       held.delete(passID)
     },
-    /** Tells whether a pass of this process was taken over by another one. */
+    /** A pass of this process was taken over by another one. */
     isLost: async (passID: string) => (await held.get(passID)?.isHeld()) === false,
     isOwned: (passID: string) => lockOf(passID).isTaken(),
     /** Does work on a pass of this process, or on one that no process works on; "busy" while another one does. */
