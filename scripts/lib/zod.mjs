@@ -17,7 +17,7 @@ export const isOfZod = (path) => path.startsWith(`${PLACE}/`)
 /** @param {string} source @returns {string | undefined} the folder of the package, in the version that Baton is locked to */
 const findZod = (source) => {
   const wanted = JSON.parse(readFileSync(join(source, "package.json"), "utf8")).dependencies?.zod
-  for (const from of [source, join(source, ".opencode")]) {
+  for (const from of [source, join(source, ".opencode"), join(source, "scripts/demo-packages")]) {
     try {
       const found = createRequire(join(from, "package.json")).resolve("zod/package.json")
       if (JSON.parse(readFileSync(found, "utf8")).version === wanted) return dirname(found)

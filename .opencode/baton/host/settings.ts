@@ -60,8 +60,14 @@ export const DEFAULT_SETTINGS: Settings = {
 
 type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
-  /** `settings`: the valid part of the file, with defaults for the rest. */
-  | { readonly kind: "unusable"; readonly path: string; readonly reason: string; readonly settings: Settings }
+  /** `settings`: the valid part of the file, with defaults for the rest. `isUnchecked`: zod is not there, the file may be valid. */
+  | {
+      readonly kind: "unusable"
+      readonly path: string
+      readonly reason: string
+      readonly settings: Settings
+      readonly isUnchecked?: true
+    }
 
 type Issue = { readonly path: readonly PropertyKey[]; readonly keys?: readonly string[] }
 
@@ -84,13 +90,17 @@ const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => 
 export const readSettings = async (projectRoot: string, folder?: string): Promise<SettingsRead> => {
   const path = ownOrShared(projectRoot, SETTINGS_FILE, folder)
   let content: unknown
-  let schema: ReturnType<typeof settingsSchema>
   try {
     content = JSON.parse(readProjectConfig(projectRoot, path).toString("utf8"))
-    schema = settingsSchema(await loadZod())
   } catch (error) {
     if (isNotFound(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
     return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
+  }
+  let schema: ReturnType<typeof settingsSchema>
+  try {
+    schema = settingsSchema(await loadZod())
+  } catch (error) {
+    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS, isUnchecked: true }
   }
   const parsed = schema.safeParse(content)
   if (parsed.success) return { kind: "settings", settings: parsed.data, isDefault: false }

@@ -11,6 +11,7 @@ import {
   SETTINGS_FILE,
 } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
+import { readOwnTextSync } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
@@ -135,10 +136,25 @@ export const learningCheck: Check = {
   },
 }
 
+/** Tells whether the policy sets nothing, as the bundle's own. */
+const isAsInstalled = (path: string): boolean => {
+  try {
+    const policy: unknown = JSON.parse(readOwnTextSync(path, { isForeign: true }))
+    return typeof policy === "object" && policy !== null && Object.keys(policy).every((key) => key === "$schema")
+  } catch {
+    return false
+  }
+}
+
 const checkPolicy = async ({ root, serving }: Served): Promise<Observation> => {
+  // It throws without zod: in a checkout whose packages are not installed.
   const path = policyPath(root, serving.folder)
   const shown = path === join(root, POLICY_FILE) ? POLICY_FILE : path
-  const read = await readPolicy(root, path)
+  const read = await readPolicy(root, path).catch(describeError)
+  if (typeof read === "string")
+    return isAsInstalled(path)
+      ? ok(`${shown} is as it was installed`)
+      : warning(`${shown} cannot be checked: ${read}`, "Then run .opencode/baton/bin/baton doctor there.")
   if (read.kind === "policy")
     return ok(
       read.isMissing

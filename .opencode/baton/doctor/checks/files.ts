@@ -116,6 +116,8 @@ export const settingsCheck: Check = {
   run: async ({ root, serving }) => {
     const read = await readSettings(root, serving.folder)
     if (read.kind === "unusable") {
+      if (read.isUnchecked)
+        return [ok(`${SETTINGS_FILE} is not checked: zod is not here before OpenCode's first start`)]
       const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
       return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
     }
