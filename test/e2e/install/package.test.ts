@@ -14,7 +14,7 @@ const MESSAGE = "Teach the parser CRLF line ends, without touching the lexer, an
 /** Runs the package's command in the project, with its home. */
 const baton = ({ project, binary }: TaskProject, ...args: string[]) => {
   const { directory, environment } = project
-  return runScript([process.execPath, join(project.home, "package/scripts/lib/cli.mjs"), ...args], {
+  return runScript([process.execPath, join(project.home, "node_modules/baton-opencode/scripts/lib/cli.mjs"), ...args], {
     cwd: directory,
     env: { ...environment, BATON_OPENCODE: binary.path },
   })
@@ -38,7 +38,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const script = afterDelivery(() => task, compactsAfterSteps(1))
       const task: TaskProject = await openTaskProject(binary, script, { bundle: "none" })
       const { directory, home } = task.project
-      unpackPackage(join(home, "package"))
+      unpackPackage(join(home, "node_modules", "baton-opencode"))
       const folders = [directory, join(home, ".config")]
       const before = folders.map(files)
       expect(baton(task, "init", ...where)).toMatchObject({ exitCode: 0, stderr: "" })
