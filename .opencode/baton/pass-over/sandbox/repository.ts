@@ -243,7 +243,7 @@ const renderSetting = (field: string): string => {
 }
 
 /**
- * Creates the sandbox's own repository, with the history, branches and index of the user's. Objects are borrowed; new objects and
+ * Creates the sandbox's own repository, with the history, branches and index of the user's. The user's objects are its alternates; new objects and
  * all else stay in the sandbox: a commit, a stash or a reset there does not change the user's repository.
  *
  * @param folder the sandbox's `.git`

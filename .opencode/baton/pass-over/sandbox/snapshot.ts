@@ -344,7 +344,7 @@ const renderOids = (changes: readonly Pick<RawChange, "base" | "next">[]): strin
 
 /**
  * Collects the changes of a sandbox from the tree that it began with, and stores their contents, before and after, in a
- * repository that borrows from no other. They are on the disk when this resolves.
+ * repository that has no alternates. They are on the disk when this resolves.
  *
  * @param store folder of that repository
  * @throws when the sandbox cannot be read
