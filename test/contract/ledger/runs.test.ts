@@ -105,6 +105,22 @@ describe("the end of a run", () => {
     },
   )
 
+  test(
+    promised("queue.A2", "a killed agent's task is given back, also where a session by hand has begun beside it"),
+    async () => {
+      const { ledger, sql } = open()
+      const id = await ledger.task("T")
+      await next(ledger)
+      await bind(ledger, id)
+      expect(await ledger.fails("claim", "--session", "ses_ada", "--pid", OWN_PID, "--as", "ada", "--", id)).toContain(
+        `${id} is claimed by w1`,
+      )
+      sql("UPDATE baton_claims SET pid = 999999999")
+      expect(await end(ledger, { task: id, n: 1, kind: "killed", detail: "so" })).toMatchObject([{ status: "open" }])
+      expect((await show(ledger, id)).log).toEqual(["Run 1 ended: killed: so; open again (attempt 1 of 3)"])
+    },
+  )
+
   test(promised("queue.A1", "the task's status counts for more than what was seen"), async () => {
     const { ledger } = open()
     for (const [command, kind] of [

@@ -198,12 +198,12 @@ const findRuns = (context: CommandContext, given: Record<string, unknown>): RunR
   return own.length > 0 || given.late !== true ? own : beginLate(context, given)
 }
 
-/** Nobody else has taken the task since. */
+/** Its claim holds, or no other worker has taken the task since: a session by hand may have begun beside it. */
 export const isHolder = (context: CommandContext, run: RunRow): boolean => {
   const store = context.store()
   const item = findItem(store, run.task_id)
   const claim = item && readCurrentClaim(store, item, context.nowMs())
-  if (claim === undefined) return newestRun(store, run.task_id) === run.n
+  if (claim === undefined) return !readRuns(store, run.task_id).some((each) => each.n > run.n && each.worker !== "")
   return claim.session_id === "" ? claim.holder === run.worker : claim.session_id === run.session_id
 }
 
