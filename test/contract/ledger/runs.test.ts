@@ -121,6 +121,18 @@ describe("the end of a run", () => {
     },
   )
 
+  test(promised("queue.A2", "a person's own sessions are no attempts of a worker's"), async () => {
+    const { ledger } = open()
+    const id = await ledger.task("T")
+    for (const session of ["ses_a", "ses_b", "ses_c"]) {
+      await ledger.ok("claim", "--session", session, "--pid", OWN_PID, "--as", "ada", "--", id)
+      await end(ledger, { session, pid: process.pid, kind: "unfinished", detail: "a look" })
+      await ledger.ok("open", id)
+    }
+    await runOnce(ledger, "unfinished")
+    expect((await show(ledger, id)).log.at(-1)).toBe("Run 4 ended: unfinished: so; open again (attempt 1 of 3)")
+  })
+
   test(promised("queue.A1", "the task's status counts for more than what was seen"), async () => {
     const { ledger } = open()
     for (const [command, kind] of [

@@ -196,7 +196,9 @@ const giveBack = (store: LedgerStore, run: RunRow, kind: EndKind, detail: string
     }
   }
   const { attempts_from } = readQueueRow(store, run.task_id)
-  const counted = readRuns(store, run.task_id).filter((each) => each.n > attempts_from && isAttempt(each))
+  const counted = readRuns(store, run.task_id).filter(
+    (each) => each.worker !== "" && each.n > attempts_from && isAttempt(each),
+  )
   if (!isAttempt({ kind, session_id: run.session_id })) return { status: "open", text: "; open again" }
   if (counted.length >= run.attempts) {
     const blocked = attemptsText(counted.map((each) => each.kind))
