@@ -1,11 +1,11 @@
 import type { Log } from "../host/log.ts"
 import { collectUserText } from "../host/messages.ts"
+import { HANDOFFS_FOLDER } from "../host/project.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { userWordsSchema } from "../task/user-words.ts"
 import { findMarker } from "./draft.ts"
-import { HANDOFFS_FOLDER } from "./folder.ts"
 
 const PREFIX = "handoff-"
 

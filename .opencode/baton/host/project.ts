@@ -79,6 +79,7 @@ export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): str
 }
 
 export const OUTBOX_FOLDER = "outbox"
+export const HANDOFFS_FOLDER = "handoffs"
 export const RECORD_ENDING = ".json"
 
 /** Tells whether there may be records of an earlier process to deliver. */
