@@ -11,7 +11,7 @@ import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder } from "./recorder.ts"
-import type { SessionMemo } from "./session-memo.ts"
+import { patchMemo, type SessionMemo } from "./session-memo.ts"
 import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
 import { judgeSummary, summaryPart } from "./summary.ts"
 import { handoffBody, renderCompactionPrompt, taskInLedger, withoutWords } from "./texts.ts"
@@ -155,8 +155,6 @@ export type Compaction = ReturnType<typeof createCompaction>
 /** Prepares the summariser's prompt and records the summary. */
 export const createCompaction = (deps: CompactionDeps) => {
   const { tasks, sessionStates, outbox, memos, sessions, isAtWork, notices, log, now } = deps
-  const patchMemo = (sessionID: string, what: SessionMemo): void =>
-    memos.set(sessionID, { ...memos.get(sessionID), ...what })
   const isTurnSeen = (sessionID: string): boolean => memos.get(sessionID)?.isTurnSeen === true
   /** A turn that ran in this process showed every summary: only a session resumed right into its compaction is searched. */
   const needsSearch = (sessionID: string, { count, lastHandoff }: SessionState): boolean =>
@@ -205,7 +203,7 @@ export const createCompaction = (deps: CompactionDeps) => {
 
   const takeContext = async (binding: SessionTask, sessionState: SessionState): Promise<CompactionContext> => {
     const fresh = memos.get(binding.sessionID)?.context
-    patchMemo(binding.sessionID, { context: undefined })
+    patchMemo(memos, binding.sessionID, { context: undefined })
     if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, sessionState)
     const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
     return { ...fresh, facts, wasPrefetched: true }
@@ -253,7 +251,7 @@ export const createCompaction = (deps: CompactionDeps) => {
       )
       const shown = memos.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
       const previousSummary = await findPreviousSummary(sessionID, shown, prepared)
-      patchMemo(sessionID, { context, isSummaryExpected: true, isUncompacted: false })
+      patchMemo(memos, sessionID, { context, isSummaryExpected: true, isUncompacted: false })
       const specification = originalSpecification(
         sessionState,
         binding.taskID,

@@ -1,3 +1,4 @@
+import type { LruMap } from "../host/async.ts"
 import type { CompactionContext } from "./context.ts"
 
 /** Knowledge of one session that this process alone has. */
@@ -13,3 +14,6 @@ export type SessionMemo = {
   /** Resolves when reading the task for the newest user message has begun. */
   noteBegun?: Promise<unknown>
 }
+
+export const patchMemo = (memos: LruMap<SessionMemo>, sessionID: string, change: SessionMemo): void =>
+  memos.set(sessionID, { ...memos.get(sessionID), ...change })

@@ -20,7 +20,7 @@ import type { TaskClaims } from "./claims.ts"
 import type { CompactingOutput, Compaction } from "./compaction.ts"
 import type { Progress } from "./progress.ts"
 import type { RunFactsOf } from "./run-facts.ts"
-import type { SessionMemo } from "./session-memo.ts"
+import { patchMemo, type SessionMemo } from "./session-memo.ts"
 import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
 import type { TaskNotes } from "./task-notes.ts"
 
@@ -119,8 +119,6 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
   const { tasks, sessionStates, taskNotes, progress, queue, loadCompaction, loadClaims, root, log, now } = deps
   const { facts, isUnattended } = deps
   const memos = createLruMap<SessionMemo>()
-  const patchMemo = (sessionID: string, what: SessionMemo): void =>
-    memos.set(sessionID, { ...memos.get(sessionID), ...what })
   const activity = createActivityTracker({ tasks, sessionStates, progress, root, now })
   const compaction = lazy(() => loadCompaction(memos))
   const claims = lazy(loadClaims)
@@ -235,8 +233,8 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     const asked = performance.now()
     const isSummaryExpected = memos.get(sessionID)?.isSummaryExpected === true
     const completed = latestCompaction(messages)
-    if (isSummaryExpected) patchMemo(sessionID, { isSummaryExpected: false })
-    else patchMemo(sessionID, { isTurnSeen: true, isUncompacted: !completed })
+    if (isSummaryExpected) patchMemo(memos, sessionID, { isSummaryExpected: false })
+    else patchMemo(memos, sessionID, { isTurnSeen: true, isUncompacted: !completed })
     if (!completed && isSummaryExpected) return undefined
     const user = messages.findLast(({ info }) => info.role === "user")?.info
     const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
@@ -264,7 +262,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
       inBackground(sessionID, noteBegun)
       if (known && isUnattended && known.origin !== "parent") inBackground(sessionID, runBegins(known))
       // Before 1.14 the transform hook sees no summary request: the next call is a turn.
-      patchMemo(sessionID, { isSummaryExpected: false, noteBegun })
+      patchMemo(memos, sessionID, { isSummaryExpected: false, noteBegun })
       if (claims.current)
         inBackground(
           sessionID,
