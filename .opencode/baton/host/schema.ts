@@ -39,7 +39,10 @@ const findZod = async (): Promise<Zod> => {
   try {
     return (await import("@opencode-ai/plugin/tool")).tool.schema
   } catch {
-    return import("zod")
+    const found: Partial<Zod> = await import("zod")
+    // A project's own may be an older one.
+    if (found.strictObject && found.iso) return found as Zod
+    throw new Error("the zod that was found is older than version 4")
   }
 }
 
