@@ -51,6 +51,7 @@ describe("a person in the shell", () => {
     const refused = await person.apply(id, ALL)
     expect([refused.isDone, readIn(root, "a.txt")]).toEqual([false, "mine\n"])
     expect(refused.text).toContain("E022 APPLY_CONFLICT")
+    expect(refused.text).toContain("apply the others with --file, or reject.")
     expect((await person.reject(id, ALL)).isDone).toBe(true)
     expect([readIn(root, "a.txt"), stateOf()]).toEqual(["mine\n", "applied"])
     expect((await person.apply(id, ALL)).text).toContain("no files that wait")

@@ -24,6 +24,7 @@ const forPerson = (text: string): string =>
     .replaceAll(/pass_over_(apply|reject) \{"pass_over_id":"([^"]+)"\}/g, "baton passes $1 $2")
     .replaceAll('(both take "artifacts": paths, for some of them)', "(both take --file PATH, for some of them)")
     .replaceAll("pass_over_status lists", "baton passes lists")
+    .replaceAll("apply the others by name, or reject.", "apply the others with --file, or reject.")
 
 /** A person's look at a project's passes, and decisions on their files, by the rules of the originator's tools. */
 export const createPersonsPasses = (projectRoot: string, log: Log) => {

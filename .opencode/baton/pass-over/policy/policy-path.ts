@@ -1,6 +1,6 @@
 import { ownOrShared } from "../../host/project.ts"
 
-/** Relative to the project's root. In its own file, so that a start without the file loads nothing else. */
+/** Relative to the project's root. */
 export const POLICY_FILE = ".opencode/pass-over.json"
 
 /** The file of a project's policy. @param folder see ownOrShared */
