@@ -104,7 +104,7 @@ type CompactionDeps = ContextDeps & {
   sessions: Sessions
   tasks: TaskRegistry
   sessionStates: SessionStates
-  outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
+  outbox: Pick<Outbox, "add" | "pending" | "flush">
   memos: LruMap<SessionMemo>
   /** Tells whether another session was seen at work now. */
   isAtWork: (sessionID: string) => Promise<boolean>
@@ -206,7 +206,7 @@ export const createCompaction = (deps: CompactionDeps) => {
     patchMemo(memos, binding.sessionID, { context: undefined })
     if (fresh?.identity.taskID !== binding.taskID) return loadContext(deps, binding, sessionState)
     const facts = { ...fresh.facts, compactions: sessionState.count, activity: sessionState.activity }
-    return { ...fresh, facts, wasPrefetched: true }
+    return { ...fresh, facts }
   }
   const recorder = createRecorder({
     sessionStates,

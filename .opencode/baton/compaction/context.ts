@@ -74,8 +74,6 @@ export type CompactionContext = {
   facts: Facts
   /** The handoffs in the task's description, the newest first. */
   handoffs: readonly string[]
-  /** Read before there was a summary, so that no other process can have recorded it. */
-  wasPrefetched?: true
 }
 
 const LEDGER_DEADLINE_MS = 2_000

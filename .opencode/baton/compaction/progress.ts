@@ -46,7 +46,7 @@ type ProgressDeps = FactsDeps & {
   state: StateFolder
   sessionStates: Pick<SessionStates, "load">
   tasks: Pick<TaskRegistry, "onTask" | "cached" | "readStored">
-  outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "status">
+  outbox: Pick<Outbox, "add" | "pending" | "status">
   /** One after the other with a session's compactions: an older state must not replace a newer handoff. */
   queue: KeyedQueue
   now: () => Date
@@ -217,7 +217,7 @@ export const createProgress = (deps: ProgressDeps) => {
       if (!isIdle) {
         log.warn("a session ended in the middle of a turn", { sessionID, taskID, since })
         const message = `Session ${sessionID} ended in the middle of the turn of ${since}`
-        await outbox.addIfMissing({ kind: "log", taskID, message })
+        await outbox.add({ kind: "log", taskID, message })
       }
     }
     await store.remove(sessionID)

@@ -20,7 +20,7 @@ import {
   withResumeNote,
 } from "./session-state.ts"
 import { judgeSummary, type SummaryVerdict, summaryPart } from "./summary.ts"
-import { renderHandoffSection, renderNote, taskInLedger } from "./texts.ts"
+import { renderHandoffSection, renderNote, type TaskIdentity, taskInLedger } from "./texts.ts"
 
 /** `written` resolves when the outbox has the record; `recorded` when the ledger has it, too, or it is left to the outbox. */
 type Recorded = { note: string; written: Promise<void>; recorded: Promise<void> }
@@ -28,13 +28,29 @@ type Recorded = { note: string; written: Promise<void>; recorded: Promise<void> 
 type RecorderDeps = {
   sessionStates: SessionStates
   sessions: Pick<Sessions, "info">
-  outbox: Pick<Outbox, "add" | "addIfMissing" | "pending" | "flush">
+  outbox: Pick<Outbox, "add" | "pending" | "flush">
   loadContext: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
   /** The prompt of the next summary. */
   instructions: (sessionID: string) => string
   notices: Notices
   log: Log
   now: () => Date
+}
+
+/** The next thing to do about a compaction that was reported. */
+type Decision =
+  /** It is recorded, and this is its note. */
+  | { kind: "nothing"; note: string }
+  /** `note` alone where its record is there, or is the original's of a fork. `number`: of the compaction. */
+  | { kind: "note" | "record"; number: number; sessionState: SessionState; context: CompactionContext }
+
+/** A note with all that it was made of. */
+type Noted = {
+  sessionState: SessionState
+  identity: TaskIdentity
+  facts: Facts
+  verdict: SummaryVerdict
+  note: ResumeNote
 }
 
 /** A delivery that takes longer is left to the outbox. */
@@ -66,6 +82,17 @@ const noticeText = (summary: string, { saysLess }: SummaryVerdict): string => {
   if (step !== undefined) return `next: ${step}`
   return summaryLine(summary) || "the summary was empty; the task is kept"
 }
+
+/** The note of this compaction, if it was made for the same task, role and kind of agent. */
+const noteOf = (
+  { note }: SessionState,
+  { taskID, role }: SessionTask,
+  { requestID }: CompletedCompaction,
+  hasShell: boolean,
+): ResumeNote | undefined =>
+  note?.requestID === requestID && note.taskID === taskID && note.role === role && note.hasShell === hasShell
+    ? note
+    : undefined
 
 export const createRecorder = (deps: RecorderDeps) => {
   const { sessionStates, sessions, outbox, loadContext, instructions, notices, log, now } = deps
@@ -105,26 +132,37 @@ export const createRecorder = (deps: RecorderDeps) => {
     return true
   }
 
-  type Compacted = { binding: SessionTask; compaction: CompletedCompaction; note: ResumeNote }
-  /** Writes a compaction that is not recorded yet to log and description, over the outbox. */
+  const decide = async (
+    binding: SessionTask,
+    compaction: CompletedCompaction,
+    hasShell: boolean,
+  ): Promise<Decision> => {
+    const { sessionID, taskID } = binding
+    const { summaryID } = compaction
+    const stored = await sessionStates.load(sessionID)
+    const note = noteOf(stored, binding, compaction, hasShell)
+    if (note && stored.recorded.includes(summaryID)) return { kind: "nothing", note: note.text }
+    // Read before the ledger, so that a record delivered meanwhile is in one of the two.
+    const waiting = (await outbox.pending(taskID)) ?? []
+    const context = await loadContext(binding, stored)
+    const inOutbox = waiting.flatMap((entry) => (entry.kind === "handoff" ? entry.section : []))
+    const sessionState = await recoverCount(binding, stored, [...context.handoffs, ...inOutbox])
+    const { count, recorded } = sessionState
+    const isRecorded = recorded.includes(summaryID) || (await isForkedCopy(binding, compaction))
+    return { kind: isRecorded ? "note" : "record", number: isRecorded ? count : count + 1, sessionState, context }
+  }
+
+  /** Writes a compaction to log and description, over the outbox. */
   const write = async (
-    { binding: { sessionID, taskID, said }, compaction, note }: Compacted,
-    { identity, facts, wasPrefetched }: CompactionContext,
-    sessionState: SessionState,
-    verdict: SummaryVerdict,
-    isOutboxKnown: boolean,
+    { sessionID, taskID, said }: SessionTask,
+    compaction: CompletedCompaction,
+    { sessionState, identity, facts, verdict, note }: Noted,
   ): Promise<void> => {
     const number = facts.compactions
     const specification = originalSpecification(sessionState, taskID, taskInLedger(identity)?.specification.untrusted)
-    const wasInterrupted = sessionState.recording === compaction.summaryID
-    await sessionStates.update(sessionID, (current) => ({ ...current, recording: compaction.summaryID }))
-    await sessionStates.save(sessionID)
-    // Another process may have recorded it, and ledger or outbox cannot be asked now.
-    const mayExist = (identity.ledger === undefined || !isOutboxKnown) && !wasPrefetched
-    const add = wasInterrupted || mayExist ? outbox.addIfMissing : outbox.add
     const earlier = handoffText(sessionState, taskID)
-    await add({ kind: "log", taskID, message: logMessage({ number, sessionID }, compaction, verdict, facts) })
-    await add({
+    await outbox.add({ kind: "log", taskID, message: logMessage({ number, sessionID }, compaction, verdict, facts) })
+    await outbox.add({
       kind: "handoff",
       taskID,
       sessionID,
@@ -141,25 +179,12 @@ export const createRecorder = (deps: RecorderDeps) => {
     log.info("compaction recorded", { sessionID, taskID, number, remark: verdict.remark })
   }
 
-  const recordOnce = async (
-    binding: SessionTask,
-    compaction: CompletedCompaction,
+  const makeNote = (
+    { sessionID, taskID, role }: SessionTask,
+    { requestID, summaryID, summary }: CompletedCompaction,
     hasShell: boolean,
-  ): Promise<Recorded> => {
-    const { sessionID, taskID, role } = binding
-    const { requestID, summaryID, summary } = compaction
-    const stored = await sessionStates.load(sessionID)
-    const { note: known } = stored
-    const isNoted =
-      known?.requestID === requestID && known.taskID === taskID && known.role === role && known.hasShell === hasShell
-    if (isNoted && stored.recorded.includes(summaryID)) return { note: known.text, ...NOTHING_TO_RECORD }
-    // Read before the ledger, so that a record delivered meanwhile is in one of the two.
-    const waiting = await outbox.pending(taskID)
-    const context = await loadContext(binding, stored)
-    const inOutbox = waiting?.flatMap((entry) => (entry.kind === "handoff" ? entry.section : [])) ?? []
-    const sessionState = await recoverCount(binding, stored, [...context.handoffs, ...inOutbox])
-    const isRecorded = sessionState.recorded.includes(summaryID) || (await isForkedCopy(binding, compaction))
-    const number = isRecorded ? sessionState.count : sessionState.count + 1
+    { number, sessionState, context }: Exclude<Decision, { kind: "nothing" }>,
+  ): Noted => {
     const identity = { ...context.identity, hasShell }
     const facts = { ...context.facts, compactions: number }
     const { lastHandoff } = sessionState
@@ -178,15 +203,27 @@ export const createRecorder = (deps: RecorderDeps) => {
       isInherited: !hasOwnHandoff(sessionState),
       budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
     })
-    const note: ResumeNote = { requestID, taskID, role, hasShell, text, isComplete: identity.ledger !== undefined }
-    if (isRecorded) {
-      const again = { summaryID, summary, saysLess: verdict.saysLess }
+    const note = { requestID, taskID, role, hasShell, text, isComplete: identity.ledger !== undefined }
+    return { sessionState, identity, facts, verdict, note }
+  }
+
+  const recordOnce = async (
+    binding: SessionTask,
+    compaction: CompletedCompaction,
+    hasShell: boolean,
+  ): Promise<Recorded> => {
+    const decision = await decide(binding, compaction, hasShell)
+    if (decision.kind === "nothing") return { note: decision.note, ...NOTHING_TO_RECORD }
+    const noted = makeNote(binding, compaction, hasShell, decision)
+    const { verdict, note } = noted
+    if (decision.kind === "note") {
+      const again = { ...compaction, saysLess: verdict.saysLess }
+      const { sessionID } = binding
       await sessionStates.update(sessionID, (current) => withResumeNote(withKnown(current, again), again, note))
-      return { note: text, ...NOTHING_TO_RECORD }
+      return { note: note.text, ...NOTHING_TO_RECORD }
     }
-    const written = { binding, compaction, note }
-    const saved = write(written, { ...context, identity, facts }, sessionState, verdict, waiting !== undefined)
-    return { note: text, written: saved, recorded: saved.then(() => outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)) }
+    const written = write(binding, compaction, noted)
+    return { note: note.text, written, recorded: written.then(() => outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)) }
   }
 
   return {

@@ -28,8 +28,6 @@ export const sessionStateSchema = (z: Zod) =>
     count: z.number().int().min(0),
     /** Ids of the recorded summary messages, those of the original of a fork included; newest last. */
     recorded: z.array(z.string()).readonly(),
-    /** The summary that is being recorded; still set at the next start after a kill. */
-    recording: z.string().optional(),
     /** The newest summary that did not say less than the one before it, and the task it was made for. */
     lastHandoff: z.object({ summaryID: z.string(), text: z.string(), taskID: z.string().optional() }).optional(),
     /**
@@ -181,7 +179,6 @@ export const withRecorded = (
 ): SessionState => ({
   ...withResumeNote(withKnown(sessionState, compaction), compaction, note),
   count: sessionState.count + 1,
-  recording: undefined,
 })
 
 /** The specification of this task as first read in this session. */

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto"
 import { basename } from "node:path"
 import { createLruMap } from "../host/async.ts"
 import { localMinute } from "../host/cli.ts"
@@ -267,7 +268,12 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
     log: async (sessionID: string, message: string): Promise<string> => {
       const binding = await tasks.find(sessionID)
       if (!binding) return "This session has no task: nothing was logged."
-      await outbox.add({ kind: "log", taskID: binding.taskID, message })
+      // The id names the record: an agent may log the same words again.
+      await outbox.add({
+        kind: "log",
+        taskID: binding.taskID,
+        message: `${message} [${randomBytes(4).toString("hex")}]`,
+      })
       return `Logged to ${binding.taskID}`
     },
   }

@@ -46,7 +46,6 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   const mayHold = (): boolean => load.current !== undefined || hasPendingRecords(projectRoot)
   return {
     add: async (entry) => (await load()).add(entry),
-    addIfMissing: async (entry) => (await load()).addIfMissing(entry),
     pending: async (subject) => (mayHold() ? (await load()).pending(subject) : []),
     drain: async () => {
       if (mayHold()) await (await load()).drain()

@@ -36,6 +36,8 @@ type FileLockDeps = {
   readonly now?: () => number
   readonly heartbeatMs?: number
   readonly staleAfterMs?: number
+  /** A dead holder keeps its lock for that long after its last sign of life: a program that it started may live on. */
+  readonly graceMs?: number
 }
 
 /** The host with its pid namespace: containers share folders, not process ids. */
@@ -71,7 +73,7 @@ const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefine
  * is small, so it is read and written synchronously (see state.ts).
  */
 export const createFileLock = (deps: FileLockDeps) => {
-  const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS } = deps
+  const { path, now = Date.now, heartbeatMs = HEARTBEAT_MS, staleAfterMs = STALE_AFTER_MS, graceMs = 0 } = deps
   const host = readHost()
   /** Token of a released lock whose file could not be removed, for example because the folder was unavailable. */
   let released: string | undefined
@@ -79,7 +81,9 @@ export const createFileLock = (deps: FileLockDeps) => {
   const isStale = ({ owner, touchedAt }: { owner: Owner; touchedAt: number }): boolean => {
     if (owner.token === released) return true
     // A time ahead of the clock, which was set back, ages too.
-    const isSilent = Math.abs(now() - touchedAt) > staleAfterMs
+    const silentMs = Math.abs(now() - touchedAt)
+    if (silentMs < graceMs) return false
+    const isSilent = silentMs > staleAfterMs
     if (owner.host !== host) return isSilent
     const startedAt = owner.startedAt === "" ? undefined : startOfProcess(owner.pid)
     if (startedAt !== undefined) return startedAt !== owner.startedAt

@@ -6,24 +6,23 @@ import { cutText } from "../host/text.ts"
 import { basename, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printableLine, printJSON, runCommand } from "../host/cli.ts"
-import { acquireWithin, createFileLock } from "../host/file-lock.ts"
+import { acquireWithin } from "../host/file-lock.ts"
 import { describeError, type Log, SILENT } from "../host/log.ts"
 import { createProcessRunner } from "../host/process.ts"
 import { isFolder } from "../host/project.ts"
 import { createStateFolder } from "../host/state.ts"
 import { createLedger } from "./client.ts"
-import { createOutbox } from "./outbox.ts"
+import { createOutbox, createOutboxLock } from "./outbox.ts"
 import {
   createOutboxStore,
   describeEntry,
   type OutboxEntry,
   type OutboxRecord,
   type ParkedEntry,
-  PUT_BACK,
   recordID,
   subjectOf,
 } from "./outbox-store.ts"
-import { chooseParked, renewRecords, taskOf } from "./parked.ts"
+import { chooseParked, keepNewer, taskOf } from "./parked.ts"
 
 type Request = { readonly root: string; readonly json: boolean } & (
   | { readonly action: "list" }
@@ -65,8 +64,6 @@ type Reported = {
   /** Absent with the two below if the file holds no record. */
   readonly createdAt?: string
   readonly entry?: OutboxEntry
-  /** Begin of the last write of it to the ledger. */
-  readonly attemptedAt?: string
 }
 
 const report = (file: string, state: Reported["state"], reason?: string, record?: OutboxRecord): Reported => ({
@@ -74,7 +71,6 @@ const report = (file: string, state: Reported["state"], reason?: string, record?
   state,
   ...(reason === undefined ? {} : { reason }),
   ...(record && { createdAt: record.createdAt, entry: record.entry }),
-  ...(record?.attempt && record.attempt.by !== PUT_BACK && { attemptedAt: record.attempt.at }),
 })
 
 const LINE_CHARACTERS = 300
@@ -98,11 +94,10 @@ const textOf = (entry: OutboxEntry): string => {
 
 const firstLine = (entry: OutboxEntry): string => textOf(entry).trim().split("\n")[0] ?? ""
 
-const renderListed = ({ id, state, reason = "", parkedAt, createdAt, entry, attemptedAt }: Reported): string => {
+const renderListed = ({ id, state, reason = "", parkedAt, createdAt, entry }: Reported): string => {
   const record = entry && createdAt ? [localMinute(createdAt), describeEntry(entry), firstLine(entry)] : []
   const since = parkedAt ? ` since ${localMinute(parkedAt)}` : ""
-  const tried = attemptedAt ? ` (last attempt ${localMinute(attemptedAt)})` : ""
-  return [[id, ...record].map(plain).join("  "), `  ${state}${since}${tried}: ${plain(reason)}`].join("\n")
+  return [[id, ...record].map(plain).join("  "), `  ${state}${since}: ${plain(reason)}`].join("\n")
 }
 
 const renderOutcome = ({ id, state, reason, entry }: Reported): string => {
@@ -175,7 +170,7 @@ const list = async (place: Place, json: boolean): Promise<number> => {
 
 /** @throws Error when another process keeps the lock */
 const withLock = async <T>({ store }: Place, work: () => Promise<T>): Promise<T> => {
-  const held = await acquireWithin(createFileLock({ path: store.lockPath }), LOCK_DEADLINE_MS)
+  const held = await acquireWithin(createOutboxLock(store), LOCK_DEADLINE_MS)
   if (!held) throw new Error("another process is delivering records; try again when it is done")
   try {
     return await work()
@@ -191,28 +186,26 @@ const readDescription = async ({ ledger }: Place, id: string): Promise<string> =
   throw new Error(read.kind === "unknown" ? `the ledger has no task ${id}; prog list shows its tasks` : read.reason)
 }
 
-type Restorable = { readonly name: string; readonly record: OutboxRecord }
-
 /**
- * Puts records back into the outbox, in their order.
+ * Moves records back into the outbox, to their places in the order.
  *
- * @returns why those that stay are still parked, by name; the new names of the others
+ * @returns why those that stay are still parked, by name
  */
-const putBack = async (place: Place, chosen: readonly ParkedEntry[]) => {
+const unpark = async (place: Place, chosen: readonly ParkedEntry[]): Promise<ReadonlyMap<string, string>> => {
   const obstacles = new Map<string, string>()
-  const names = new Map<string, string>()
-  const all = chosen.flatMap(({ file, record }): Restorable[] => (record ? [{ name: basename(file), record }] : []))
-  for (const id of new Set(all.map(({ record }) => taskOf(record.entry)))) {
-    const group = all.filter(({ record }) => taskOf(record.entry) === id)
+  const descriptions = new Map<string, Promise<string>>()
+  for (const { file, record } of chosen) {
+    if (!record) continue
+    const id = taskOf(record.entry)
     try {
-      const description = id === undefined ? "" : await readDescription(place, id)
-      for (const { name, record } of renewRecords(group, description))
-        names.set(name, await place.store.putBack(name, record))
+      if (id !== undefined && !descriptions.has(id)) descriptions.set(id, readDescription(place, id))
+      const entry = keepNewer(record.entry, (await descriptions.get(id ?? "")) ?? "")
+      await place.store.unpark(basename(file), entry === record.entry ? undefined : { ...record, entry })
     } catch (error) {
-      for (const { name } of group) obstacles.set(name, reasonOf(error))
+      obstacles.set(basename(file), reasonOf(error))
     }
   }
-  return { obstacles, names }
+  return obstacles
 }
 
 /** Delivers all that waits. @returns why a record still waits, if one does */
@@ -232,19 +225,17 @@ const send = async (place: Place, names: readonly string[]): Promise<readonly Re
   const { store } = place
   const prepare = async () => {
     const chosen = chooseParked(await store.listParked(), names)
-    const { obstacles, names: renamed } = await putBack(place, chosen)
-    const nameOf = ({ file }: ParkedEntry): string => renamed.get(basename(file)) ?? basename(file)
-    const left = new Map(chosen.map((one) => [nameOf(one), one.record]))
-    const before = new Map(chosen.map((one) => [nameOf(one), basename(one.file)]))
+    const obstacles = await unpark(place, chosen)
+    const left = new Map(chosen.map(({ file, record }) => [basename(file), record]))
     const sent = new Map<string, OutboxRecord | undefined>()
     for (const name of await store.list()) {
       const read = await store.read(name)
       if (left.has(name) || names.length === 0) sent.set(name, read.kind === "record" ? read.record : undefined)
     }
-    return { obstacles, before, sent: new Map([...left, ...sent]) }
+    return { obstacles, sent: new Map([...left, ...sent]) }
   }
   const hasParked = (await store.listParked()).length > 0
-  const { obstacles, before, sent } = hasParked ? await withLock(place, prepare) : await prepare()
+  const { obstacles, sent } = hasParked ? await withLock(place, prepare) : await prepare()
   const whyWaiting = await deliver(place)
   const waiting = new Set(await store.list())
   const parked = new Map((await store.listParked()).map((one) => [basename(one.file), one]))
@@ -252,7 +243,7 @@ const send = async (place: Place, names: readonly string[]): Promise<readonly Re
     if (waiting.has(name)) return report(name, "waiting", whyWaiting(name), record)
     const still = parked.get(name)
     if (still) return { ...reportParked(still), reason: obstacles.get(name) ?? still.reason }
-    return report(before.get(name) ?? name, "delivered", undefined, record)
+    return report(name, "delivered", undefined, record)
   })
 }
 

@@ -45,14 +45,9 @@ type OutboxStatus = {
 
 /** A queue of ledger writes: each is on disk before it is tried, and reaches the ledger later, in order and once. */
 export type Outbox = {
-  /** Resolves when the entry is durably on disk, or was tried directly if the disk refused it. Never rejects. */
+  /** Resolves when the entry is durably on disk, or is held in memory since the disk refused it. Never rejects. */
   add(entry: OutboxEntry): Promise<void>
-  /**
-   * Like `add`, unless an equal entry waits or the ledger already has its log line. For a caller that was killed before and
-   * cannot know how far it got.
-   */
-  addIfMissing(entry: OutboxEntry): Promise<void>
-  /** The waiting entries of a subject (see `subjectOf`), oldest first; undefined if they cannot be read, which is logged. */
+  /** The entries of a subject on disk (see `subjectOf`), oldest first; undefined if they cannot be read, which is logged. */
   pending(subject: string): Promise<OutboxEntry[] | undefined>
   /** Delivers the waiting entries in the background. Never rejects; may be called at any time. */
   drain(): Promise<void>
@@ -67,9 +62,6 @@ export type Outbox = {
   stop(): void
 }
 
-/** `by` of a record that a person put back: no program may be writing it, and the ledger may have it. */
-export const PUT_BACK = "baton outbox"
-
 type ParsedRecord =
   | { readonly kind: "record"; readonly record: OutboxRecord }
   | { readonly kind: "malformed"; readonly reason: string }
@@ -82,6 +74,7 @@ const recordSchema = (z: Zod) => {
     /** ISO 8601. */
     createdAt: z.iso.datetime(),
     entry: z.discriminatedUnion("kind", [
+      /** The message names its record: an equal line in the task's log is the same one. */
       z.object({ kind: z.literal("log"), taskID, message: z.string() }),
       z.object({
         kind: z.literal("handoff"),
@@ -120,22 +113,11 @@ const recordSchema = (z: Zod) => {
       }),
       z.object({ kind: z.literal("withdraw"), ...learningName, messageID: z.string().min(1) }),
     ]),
-    /** Written before the ledger is called, so it survives a crash during the call. */
-    attempt: z
-      .object({
-        at: z.iso.datetime(),
-        /** Identifies the outbox and its process. */
-        by: z.string(),
-        /** Number of the task's log entries with the same text just before; for log entries alone. */
-        equalBefore: z.int().optional(),
-      })
-      .optional(),
   })
 }
 
 /** An entry on disk. */
 export type OutboxRecord = Parsed<typeof recordSchema>
-export type OutboxAttempt = NonNullable<OutboxRecord["attempt"]>
 /** A write that must reach the ledger. A new kind is a new member of the schema and a new case in outbox-delivery.ts. */
 export type OutboxEntry = OutboxRecord["entry"]
 
@@ -157,11 +139,8 @@ const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
 /** The last part tells the subject. */
-const TAGGED = /^(\d{13}-\d{6}-[^-]+-)([0-9a-f]{8})(?=\.json$)/
+const TAGGED = /^\d{13}-\d{6}-[^-]+-([0-9a-f]{8})\.json$/
 const tagOf = (subject: string): string => createHash("sha256").update(subject).digest("hex").slice(0, 8)
-
-/** Far more than wait while the ledger can be reached. */
-const MAX_OWN = 200
 
 type ReadRecord =
   | ParsedRecord
@@ -207,54 +186,16 @@ const readParked = async (file: string): Promise<ParkedEntry> => {
 
 const renderRecord = (record: OutboxRecord): string => `${JSON.stringify(record, undefined, 2)}\n`
 
-/**
- * The waiting records as one list, ordered by name. Each is a file; memory holds those that the disk refused, and the newest
- * 200 written by this process, for the time in which the disk does not answer.
- */
+/** The waiting records as one list, ordered by name. Each is a file. */
 export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) => {
   const waiting = (name = "") => state.path(OUTBOX_FOLDER, name)
   const parked = (name = "") => state.path(OUTBOX_FOLDER, "parked", name)
-  const own = new Map<string, { readonly record: OutboxRecord; readonly isSaved: boolean }>()
-  /** Delivered records that may still be on disk. */
-  const done = new Set<string>()
   let last: { stamp: number; count: number } | undefined
 
-  const unsaved = () => inOrder(own.keys()).filter((name) => own.get(name)?.isSaved === false)
-
-  const remember = (name: string, record: OutboxRecord, isSaved: boolean): void => {
-    own.set(name, { record, isSaved })
-    for (const [oldest, one] of own) {
-      if (own.size <= MAX_OWN) return
-      if (one.isSaved) own.delete(oldest)
-    }
-  }
-
-  /** Undefined if the folder is missing: it may come back. */
-  const onDisk = (): Promise<string[] | undefined> => listRecords(waiting())
-
-  /** @returns why the disk refused it; undefined when it is on disk */
-  const write = async (name: string, record: OutboxRecord): Promise<string | undefined> => {
-    try {
-      await state.write(waiting(name), renderRecord(record))
-      remember(name, record, true)
-      return undefined
-    } catch (error) {
-      return describeError(error)
-    }
-  }
-
   const readLast = async (): Promise<{ stamp: number; count: number }> => {
-    const names = inOrder((await onDisk().catch(() => undefined)) ?? [])
+    const names = inOrder((await listRecords(waiting()).catch(() => undefined)) ?? [])
     const [, stamp, count] = names.map((name) => NAME.exec(name)).findLast((match) => match !== null) ?? []
     return { stamp: Number(stamp ?? 0), count: Number(count ?? 0) }
-  }
-
-  const removeDone = async (name: string): Promise<void> => {
-    try {
-      await rm(waiting(name), { force: true })
-    } catch {
-      // Tried again at the next listing.
-    }
   }
 
   return {
@@ -268,78 +209,50 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
       const count = String(last.count).padStart(COUNT_DIGITS, "0")
       return `${stamp}-${count}-${id}-${tagOf(subjectOf(entry))}${RECORD_ENDING}`
     },
-    /** Names of the waiting records, oldest first; of one subject those that may be its own. @throws when neither disk nor memory can tell */
+    /** Names of the waiting records, oldest first; of one subject those that may be its own. @throws when the disk cannot tell */
     list: async (subject?: string): Promise<string[]> => {
-      const wanted = subject === undefined ? undefined : tagOf(subject)
-      const isWanted = (name: string): boolean =>
-        !done.has(name) && (wanted === undefined || wanted === TAGGED.exec(name)?.[2])
-      const before = [...own.keys()]
-      const failed = { error: undefined as unknown }
-      const names = await onDisk().catch((error: unknown) => {
-        failed.error = error
-        return undefined
-      })
-      if (names === undefined) {
-        if (failed.error !== undefined && own.size === 0) throw failed.error
-        return inOrder(own.keys()).filter(isWanted)
-      }
-      const found = new Set(names)
-      // A saved record that is gone was delivered by another process.
-      for (const name of before) if (own.get(name)?.isSaved && !found.has(name)) own.delete(name)
-      for (const name of done) {
-        if (found.has(name)) await removeDone(name)
-        else done.delete(name)
-      }
-      return inOrder([...new Set([...names, ...own.keys()])].filter(isWanted))
+      const names = inOrder((await listRecords(waiting())) ?? [])
+      if (subject === undefined) return names
+      const wanted = tagOf(subject)
+      return names.filter((name) => wanted === TAGGED.exec(name)?.[1])
     },
     /** @throws when zod cannot be loaded */
     read: async (name: string): Promise<ReadRecord> => {
-      const known = own.get(name)
-      if (known && !known.isSaved) return { kind: "record", record: known.record }
       const read = await readText(waiting(name))
-      if (read.kind === "text") return await parseRecord(read.text)
-      // The folder may be unavailable: then the record in memory is used.
-      return known ? { kind: "record", record: known.record } : read
+      return read.kind === "text" ? await parseRecord(read.text) : read
     },
-    write,
-    /** Keeps a record in memory that the disk refused. */
-    hold: (name: string, record: OutboxRecord) => remember(name, record, false),
-    /** Tries again to write the records that are only in memory. */
-    saveUnsaved: async (): Promise<void> => {
-      for (const name of unsaved()) {
-        const { record } = own.get(name) ?? {}
-        if (record && (await write(name, record)) !== undefined) return
+    /** @returns why the disk refused it; undefined when it is on disk */
+    write: (name: string, record: OutboxRecord): Promise<string | undefined> =>
+      state.write(waiting(name), renderRecord(record)).then(() => undefined, describeError),
+    /** @returns whether it is gone: the disk may refuse */
+    remove: async (name: string): Promise<boolean> => {
+      try {
+        await rm(waiting(name), { force: true })
+        return true
+      } catch {
+        // Its next delivery finds that the ledger has it, and tries again.
+        return false
       }
-    },
-    unsaved: (): OutboxRecord[] => unsaved().flatMap((name) => own.get(name)?.record ?? []),
-    isUnsaved: (name: string) => own.get(name)?.isSaved === false,
-    remove: async (name: string): Promise<void> => {
-      own.delete(name)
-      done.add(name)
-      await removeDone(name)
     },
     /** Moves a record aside unchanged, with the reason. @param since ISO 8601 @throws when the disk refuses */
     park: async (name: string, reason: string, since: string): Promise<void> => {
       await state.write(parked(`${name}${REASON}`), `${since}\n${reason}\n`)
       await rename(waiting(name), parked(name))
-      own.delete(name)
     },
     listParked: async (): Promise<ParkedEntry[]> => {
       const names = inOrder((await listRecords(parked())) ?? [])
       return await Promise.all(names.map((name) => readParked(parked(name))))
     },
     /**
-     * Puts a parked record into its place in the order again. For the holder of the lock.
+     * Moves a parked record to its place in the order again. For the holder of the lock.
      *
-     * @returns its name there, another one if its subject changed
+     * @param record its new content, if that has changed
      * @throws when the disk refuses
      */
-    putBack: async (name: string, record: OutboxRecord): Promise<string> => {
-      await state.write(parked(name), renderRecord(record))
-      const there = name.replace(TAGGED, `$1${tagOf(subjectOf(record.entry))}`)
-      await rename(parked(name), waiting(there))
+    unpark: async (name: string, record?: OutboxRecord): Promise<void> => {
+      if (record) await state.write(parked(name), renderRecord(record))
+      await rename(parked(name), waiting(name))
       await rm(parked(`${name}${REASON}`), { force: true, recursive: true })
-      return there
     },
   }
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto"
-import { isDeepStrictEqual } from "node:util"
 import { withDeadline } from "../host/async.ts"
-import { createFileLock, type HeldLock } from "../host/file-lock.ts"
+import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
 import { readSigner } from "../host/state-mark.ts"
@@ -18,16 +17,17 @@ import {
   subjectOf,
 } from "./outbox-store.ts"
 
-/**
- * The result of one drain of the outbox. `reason` is set if records are left, `forMs` if nothing is to be tried for that
- * many milliseconds.
- */
-type DrainResult = { readonly reason?: string; readonly delivered: number; readonly forMs?: number }
+/** The result of one drain of the outbox. `reason` is set if records are left. */
+type DrainResult = { readonly reason?: string; readonly delivered: number }
+
+type Unsaved = { readonly name: string; readonly record: OutboxRecord }
 
 type DrainDeps = {
   readonly store: OutboxStore
-  readonly tryLock: () => Promise<HeldLock | undefined>
+  readonly tryLock: ReturnType<typeof createFileLock>["tryAcquire"]
   readonly deliver: ReturnType<typeof createDelivery>
+  /** The records that the disk refused, oldest first. */
+  readonly unsaved: Unsaved[]
   readonly log: Log
   readonly now: () => number
   readonly isStopped: () => boolean
@@ -43,62 +43,43 @@ type DrainState = {
   /** The only subjects to deliver; all if absent. */
   readonly only?: ReadonlySet<string>
 }
-type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string; readonly forMs?: number }
+type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string }
 
 /** Delivers all waiting records in order. The order within a task is strict; a refused record does not block other tasks. */
-const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps) => {
-  const park = async (name: string, reason: string, record?: OutboxRecord): Promise<Step> => {
-    const about = record ? logFields(record.entry) : {}
+const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: DrainDeps) => {
+  const park = async (name: string, reason: string, fields: object): Promise<Step> => {
     try {
       await store.park(name, reason, new Date(now()).toISOString())
-      log.warn("a record cannot be delivered and is parked", { name, reason, ...about })
+      log.warn("a record cannot be delivered and is parked", { name, reason, ...fields })
       return "parked"
-    } catch (error) {
+    } catch {
       // It is parked when the disk is back, and blocks nothing.
-      if (!record || !store.isUnsaved(name)) return "refused"
-      const entry = cutText(JSON.stringify(record.entry), 4000)
-      log.error("a record is lost", { ...about, disk: describeError(error), ledger: reason, entry })
-      await store.remove(name)
-      return "parked"
+      return "refused"
     }
   }
 
-  /**
-   * Stores an attempt before the ledger is called. If the disk refuses it, memory is enough only for a subject with records
-   * that the disk refused, too.
-   */
-  const noteAttempt = async (name: string, record: OutboxRecord): Promise<void> => {
-    const subject = subjectOf(record.entry)
-    const isHeld = store.unsaved().some(({ entry }) => subjectOf(entry) === subject)
-    const refusal = await store.write(name, record)
-    if (refusal === undefined) return
-    if (!isHeld) throw new Error(`the attempt cannot be noted: ${refusal}`)
-    store.hold(name, record)
-  }
-
   const deliverRecord = async (
-    name: string,
-    record: OutboxRecord,
+    { name, record: { entry } }: Unsaved,
     { known, blocked, only }: DrainState,
+    reject: (reason: string, fields: object) => Promise<Step>,
   ): Promise<Step> => {
-    const about = logFields(record.entry)
-    const subject = subjectOf(record.entry)
+    const fields = logFields(entry)
+    const subject = subjectOf(entry)
     if (blocked.has(subject) || only?.has(subject) === false) return "refused"
-    const delivery = await deliver(record, known, (attempt) => noteAttempt(name, { ...record, attempt }))
+    const delivery = await deliver(entry, known)
     switch (delivery.kind) {
       case "delivered":
-        await store.remove(name)
-        log.debug("a record reached the ledger", { name, ...about })
+        log.debug("a record reached the ledger", { name, ...fields })
         return "delivered"
       case "rejected":
-        return await park(name, delivery.reason, record)
+        return await reject(delivery.reason, fields)
       case "refused":
         blocked.set(subject, delivery.reason)
-        log.warn("the ledger refused a record, which waits", { name, ...about, reason: delivery.reason })
+        log.warn("the ledger refused a record, which waits", { name, ...fields, reason: delivery.reason })
         return "refused"
       case "unavailable":
         log.info("the ledger cannot be reached, the outbox waits", { name, reason: delivery.reason })
-        return { stop: delivery.reason, ...(delivery.forMs === undefined ? {} : { forMs: delivery.forMs }) }
+        return { stop: delivery.reason }
     }
   }
 
@@ -111,67 +92,86 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
         state.blocked.set(name, read.reason)
         return "refused"
       case "malformed":
-        return await park(name, read.reason)
-      case "record":
-        return await deliverRecord(name, read.record, state)
+        return await park(name, read.reason, {})
+      case "record": {
+        const { record } = read
+        const result = await deliverRecord({ name, record }, state, (reason, fields) => park(name, reason, fields))
+        return result === "delivered" && !(await store.remove(name)) ? "gone" : result
+      }
     }
   }
 
-  const drainAll = async (isHeld: () => Promise<boolean>, only?: ReadonlySet<string>): Promise<DrainResult> => {
-    const state: DrainState = { known: new Map(), blocked: new Map(), ...(only ? { only } : {}) }
-    const refused = new Set<string>()
+  const drainSaved = async (state: DrainState, isHeld: () => Promise<boolean>): Promise<DrainResult> => {
+    const seen = new Set<string>()
     let delivered = 0
     for (;;) {
-      const names = (await store.list()).filter((name) => !refused.has(name))
-      if (names.length === 0) break
+      const names = (await store.list()).filter((name) => !seen.has(name))
+      const [reason] = state.blocked.values()
+      if (names.length === 0) return { delivered, ...(reason === undefined ? {} : { reason }) }
       for (const name of names) {
         if (isStopped()) return { reason: "stopped", delivered }
         if (!(await isHeld())) return { reason: LOCK_TAKEN, delivered }
         const result = await step(name, state)
-        if (typeof result === "object") return { reason: result.stop, delivered, ...result }
+        if (typeof result === "object") return { reason: result.stop, delivered }
         if (result === "delivered") delivered += 1
-        if (result === "refused") refused.add(name)
+        seen.add(name)
       }
     }
-    const [reason] = state.blocked.values()
-    return { delivered, ...(reason === undefined ? {} : { reason }) }
   }
 
-  const drainSaved = async (): Promise<DrainResult> => {
-    if ((await store.list()).length === 0) return { delivered: 0 }
-    const lock = await tryLock()
-    if (!lock) return { reason: LOCK_TAKEN, delivered: 0 }
-    try {
-      return await drainAll(lock.isHeld)
-    } finally {
-      await lock.release()
+  /** Of a record that is on no disk. */
+  const reject = async (reason: string, fields: object): Promise<Step> => {
+    log.error("a record is lost: the ledger rejects it and the disk cannot keep it", { ...fields, ledger: reason })
+    return "parked"
+  }
+
+  /** Saves the records in memory if the disk takes them again. */
+  const saveUnsaved = async (): Promise<void> => {
+    for (let first = unsaved[0]; first !== undefined; first = unsaved[0]) {
+      if ((await store.write(first.name, first.record)) !== undefined) return
+      unsaved.shift()
     }
   }
 
-  /** Works without the lock: a disk that refuses records refuses the lock, too. */
+  /** Works without the lock: a disk that refuses records refuses the lock, too. Those on disk of the same subjects go first. */
   const drainUnsaved = async (): Promise<DrainResult> => {
-    const only = new Set(store.unsaved().map(({ entry }) => subjectOf(entry)))
-    const drained = await drainAll(async () => true, only)
-    const left = store.unsaved()
-    for (const { entry } of left)
-      log.error("a record is only in memory: neither disk nor ledger took it", {
-        ...logFields(entry),
-        ledger: drained.reason,
-      })
-    return left.length === 0 ? drained : { ...drained, reason: ONLY_IN_MEMORY }
+    const tried = [...unsaved]
+    const only = new Set(tried.map(({ record }) => subjectOf(record.entry)))
+    const state = { known: new Map(), blocked: new Map(), only }
+    const saved: DrainResult = await drainSaved(state, async () => true).catch((error: unknown) => {
+      log.warn("the records on disk cannot be read now", { reason: describeError(error) })
+      return { delivered: 0 }
+    })
+    let { delivered, reason } = saved
+    for (const one of saved.reason === undefined ? tried : []) {
+      const result = await deliverRecord(one, state, reject)
+      if (typeof result === "object") {
+        reason = result.stop
+        break
+      }
+      if (result === "delivered") delivered += 1
+      if (result !== "refused") unsaved.splice(unsaved.indexOf(one), 1)
+    }
+    const left = tried.filter((one) => unsaved.includes(one))
+    for (const { record } of left) {
+      const entry = cutText(JSON.stringify(record.entry), 4000)
+      const fields = { ...logFields(record.entry), ledger: reason, entry }
+      log.error("a record is only in memory: neither disk nor ledger took it", fields)
+    }
+    return { delivered, ...(left.length > 0 ? { reason: ONLY_IN_MEMORY } : {}) }
   }
 
   const drain = async (): Promise<DrainResult> => {
-    await store.saveUnsaved()
-    const first: DrainResult = store.unsaved().length === 0 ? { delivered: 0 } : await drainUnsaved()
-    if (first.reason !== undefined) return first
+    await saveUnsaved()
+    const first = unsaved.length > 0 ? await drainUnsaved() : { delivered: 0 }
+    if (first.reason !== undefined || (await store.list()).length === 0) return first
+    const lock = await tryLock()
+    if (!lock) return { ...first, reason: LOCK_TAKEN }
     try {
-      const { delivered, ...rest } = await drainSaved()
-      return { ...rest, delivered: delivered + first.delivered }
-    } catch (error) {
-      // The disk may have failed in between.
-      if (store.unsaved().length === 0) throw error
-      return drainUnsaved()
+      const { delivered, ...rest } = await drainSaved({ known: new Map(), blocked: new Map() }, lock.isHeld)
+      return { delivered: first.delivered + delivered, ...rest }
+    } finally {
+      await lock.release()
     }
   }
 
@@ -189,8 +189,11 @@ const createDrain = ({ store, tryLock, deliver, log, now, isStopped }: DrainDeps
 
 const FIRST_RETRY_MS = 2000
 const LONGEST_RETRY_MS = 5 * 60_000
-/** prog waits 5 s for a locked database, and a call is killed 6 s after its start at the latest. */
-const ORPHAN_GRACE_MS = 7000
+/**
+ * A program may outlive the killed process that started it: prog waits 5 s for a locked database, and a call is killed 6 s after
+ * its start. So a dead holder keeps the lock for that long after its last heartbeat.
+ */
+const LOCK_TIMES = { heartbeatMs: 1000, graceMs: 8000 }
 /** A single failed try is mostly a busy database. */
 const TOLD_FAILURES = 2
 const FLUSH_POLL_MS = 25
@@ -205,7 +208,7 @@ export type OutboxDeps = {
   readonly ids?: () => string
   readonly firstRetryMs?: number
   readonly longestRetryMs?: number
-  readonly orphanGraceMs?: number
+  readonly lockGraceMs?: number
 }
 
 const pause = (ms: number): Promise<void> =>
@@ -213,23 +216,27 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms).unref()
   })
 
+/** The lock of the process that delivers. */
+export const createOutboxLock = ({ lockPath }: Pick<OutboxStore, "lockPath">, graceMs = LOCK_TIMES.graceMs) =>
+  createFileLock({ ...LOCK_TIMES, graceMs, path: lockPath })
+
 /**
  * Creates the outbox of one project, in `.opencode/state/outbox/`; see docs/outbox.md. Does nothing before its first call.
  * Several outboxes, in one or several processes, may share the folder.
  */
 export const createOutbox = (deps: OutboxDeps): Outbox => {
   const { ledger, state, log, ids = () => randomBytes(4).toString("hex") } = deps
-  const { firstRetryMs = FIRST_RETRY_MS, longestRetryMs = LONGEST_RETRY_MS, orphanGraceMs = ORPHAN_GRACE_MS } = deps
+  const { firstRetryMs = FIRST_RETRY_MS, longestRetryMs = LONGEST_RETRY_MS } = deps
   const now = () => (deps.now?.() ?? new Date()).getTime()
-  const self = `${process.pid}-${randomBytes(6).toString("hex")}`
   const store = createOutboxStore(state)
-  const deliver = createDelivery({ ledger, now, self, orphanGraceMs, readSigner })
-  const lock = createFileLock({ path: store.lockPath })
+  const lock = createOutboxLock(store, deps.lockGraceMs)
+  const unsaved: Unsaved[] = []
   let stopped = false
   const drain = createDrain({
     store,
-    tryLock: () => lock.tryAcquire(),
-    deliver,
+    tryLock: lock.tryAcquire,
+    deliver: createDelivery({ ledger, readSigner }),
+    unsaved,
     log,
     now,
     isStopped: () => stopped,
@@ -255,12 +262,12 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     }
   }
 
-  const scheduleRetry = ({ reason, forMs = 0 }: DrainResult): void => {
+  const scheduleRetry = ({ reason }: DrainResult): void => {
     clearTimeout(retry)
     retry = undefined
     if (reason === undefined || stopped) return
     const backoffMs = reason === LOCK_TAKEN ? firstRetryMs : firstRetryMs * 2 ** Math.min(failures - 1, 20)
-    retry = setTimeout(() => void drainOnce(), Math.max(forMs, Math.min(backoffMs, longestRetryMs)))
+    retry = setTimeout(() => void drainOnce(), Math.min(backoffMs, longestRetryMs))
     retry.unref()
   }
 
@@ -288,16 +295,14 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     return drained
   }
 
-  const save = async (entry: OutboxEntry, mayExist: boolean): Promise<void> => {
-    const at = new Date(now()).toISOString()
-    const attempt = mayExist ? { attempt: { at, by: self, equalBefore: 0 } } : {}
-    const record: OutboxRecord = { version: 1, createdAt: at, entry, ...attempt }
+  const save = async (entry: OutboxEntry): Promise<void> => {
+    const record: OutboxRecord = { version: 1, createdAt: new Date(now()).toISOString(), entry }
     const name = await store.nextName(now(), ids(), entry)
-    const refusal = await store.write(name, record)
+    const refusal = unsaved.length > 0 ? "earlier records wait for it" : await store.write(name, record)
     if (refusal === undefined) return
-    store.hold(name, record)
-    const about = { ...logFields(entry), reason: refusal }
-    log.warn("the outbox cannot be written: the record goes to the ledger directly", about)
+    unsaved.push({ name, record })
+    const fields = { ...logFields(entry), reason: refusal }
+    log.warn("the outbox cannot be written: the record goes to the ledger directly", fields)
   }
 
   const readWaiting = async (subject: string): Promise<OutboxEntry[]> => {
@@ -307,12 +312,6 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
       if (read.kind === "record" && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
     }
     return found
-  }
-
-  const add = async (entry: OutboxEntry, { mayExist = false } = {}): Promise<void> => {
-    saving = saving.then(() => save(entry, mayExist))
-    await saving
-    void drainOnce()
   }
 
   const findWaiting = async (subject: string): Promise<OutboxEntry[] | undefined> => {
@@ -325,11 +324,10 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   }
 
   return {
-    add: (entry) => add(entry),
-    addIfMissing: async (entry) => {
-      const waiting = await findWaiting(subjectOf(entry))
-      // The ledger may be unavailable now; it is checked at the delivery.
-      if (!waiting?.some((one) => isDeepStrictEqual(one, entry))) await add(entry, { mayExist: entry.kind === "log" })
+    add: async (entry) => {
+      saving = saving.then(() => save(entry))
+      await saving
+      void drainOnce()
     },
     pending: findWaiting,
     drain: async () => {
@@ -337,7 +335,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     },
     flush: async (waitMs, unsavedMs = waitMs) => {
       await withDeadline(saving, waitMs)
-      const deadlineMs = store.unsaved().length > 0 ? unsavedMs : waitMs
+      const deadlineMs = unsaved.length > 0 ? unsavedMs : waitMs
       const endsAt = performance.now() + deadlineMs
       const work = async (): Promise<void> => {
         await saving
@@ -353,9 +351,13 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     status: async () => {
       try {
         const [waiting, parked] = await Promise.all([store.list(), store.listParked()])
-        return { waiting: waiting.length, parked, ...(lastFailure === undefined ? {} : { lastFailure }) }
+        return {
+          waiting: waiting.length + unsaved.length,
+          parked,
+          ...(lastFailure === undefined ? {} : { lastFailure }),
+        }
       } catch (error) {
-        return { waiting: store.unsaved().length, parked: [], lastFailure: describeError(error) }
+        return { waiting: unsaved.length, parked: [], lastFailure: describeError(error) }
       }
     },
     stop: () => {

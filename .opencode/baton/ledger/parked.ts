@@ -1,5 +1,5 @@
 import { newestOfEach, splitHandoffs, toHandoffBody } from "./description.ts"
-import { type OutboxEntry, type OutboxRecord, type ParkedEntry, PUT_BACK, recordID } from "./outbox-store.ts"
+import { type OutboxEntry, type ParkedEntry, recordID } from "./outbox-store.ts"
 
 export const taskOf = (entry: OutboxEntry): string | undefined => ("taskID" in entry ? entry.taskID : undefined)
 
@@ -20,34 +20,14 @@ export const chooseParked = (parked: readonly ParkedEntry[], names: readonly str
   return parked.filter((one) => names.some((name) => fits(one, name)))
 }
 
-/** Turns a handoff into a log entry if the description has a newer one of its session. */
-const keepNewer = (entry: OutboxEntry, description: string): OutboxEntry => {
+/**
+ * Turns a handoff into a log entry if the description has a newer one of its session.
+ *
+ * @param description of the task
+ */
+export const keepNewer = (entry: OutboxEntry, description: string): OutboxEntry => {
   if (entry.kind !== "handoff") return entry
   const body = toHandoffBody(entry.section)
   if (newestOfEach([...splitHandoffs(description).handoffs, body]).includes(body)) return entry
   return { kind: "log", taskID: entry.taskID, message: `An older handoff, delivered late:\n\n${body}` }
-}
-
-/**
- * Prepares parked records of one task for their delivery.
- *
- * The task may have a log entry already, for example from a copy of the record. The attempt makes the delivery look for it:
- * the first of equal entries is written if the task has none, the second if it has one.
- *
- * @param description of the task
- */
-export const renewRecords = <Parked extends { readonly record: OutboxRecord }>(
-  parked: readonly Parked[],
-  description: string,
-): Parked[] => {
-  const counts = new Map<string, number>()
-  const renew = (record: OutboxRecord): OutboxRecord => {
-    const entry = keepNewer(record.entry, description)
-    if (entry.kind !== "log") return { ...record, entry, attempt: undefined }
-    const equalBefore = counts.get(entry.message) ?? 0
-    counts.set(entry.message, equalBefore + 1)
-    if (record.attempt && entry === record.entry) return record
-    return { ...record, entry, attempt: { at: record.createdAt, by: PUT_BACK, equalBefore } }
-  }
-  return parked.map((one) => ({ ...one, record: renew(one.record) }))
 }

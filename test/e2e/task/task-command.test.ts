@@ -163,7 +163,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(last?.tools).not.toContain("bash")
       // The first tool of the session starts the task, beside the tool's own work.
       expect(last?.conversation).toMatch(new RegExp(`${taskID}: "${TASK.title}" \\((?:open|in_progress)\\)`))
-      const logged = async () => (await task.ledger.messages(taskID)).find((line) => line === "Checkpoint: read.")
+      const logged = async () =>
+        (await task.ledger.messages(taskID)).find((line) => /^Checkpoint: read\. \[[0-9a-f]{8}\]$/.test(line))
       await eventually("the line in the log", logged, ...LEDGER_WAIT_MS)
     },
   )

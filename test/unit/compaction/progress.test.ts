@@ -49,7 +49,6 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
     },
     outbox: {
       add: async (entry) => void added.push(entry),
-      addIfMissing: async (entry) => void added.push(entry),
       pending: async () => outbox.waiting,
       status: async () => ({ waiting: 0, parked: outbox.parked }),
     },

@@ -88,7 +88,7 @@ const setUp = (
       createCompaction({
         tasks,
         sessionStates,
-        outbox: { add, addIfMissing: add, pending: async () => [], flush: done },
+        outbox: { add, pending: async () => [], flush: done },
         ledger: { readTask: async () => (task ? { kind: "found", task } : { kind: "unknown" }) },
         prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
         claimsMode: async () => "shared",

@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { basename, join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
@@ -7,8 +17,7 @@ import type { RunProcess } from "../../../.opencode/baton/host/process.ts"
 import { createStateFolder, type StateFolder } from "../../../.opencode/baton/host/state.ts"
 import { createLedger } from "../../../.opencode/baton/ledger/client.ts"
 import { splitHandoffs, textLimit } from "../../../.opencode/baton/ledger/description.ts"
-import { createOutbox, type OutboxDeps } from "../../../.opencode/baton/ledger/outbox.ts"
-import { createDelivery } from "../../../.opencode/baton/ledger/outbox-delivery.ts"
+import { createOutbox, createOutboxLock, type OutboxDeps } from "../../../.opencode/baton/ledger/outbox.ts"
 import { createOutboxStore, type Outbox, type OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
@@ -40,7 +49,7 @@ const setUp = () => {
   const log = createRecordedLog()
   const outboxFolder = state.path("outbox")
   const open = (deps: Partial<OutboxDeps> = {}) => {
-    const all = { ...scripted, state: { ...state, write }, log, firstRetryMs: 60_000, orphanGraceMs: 0, ...deps }
+    const all = { ...scripted, state: { ...state, write }, log, firstRetryMs: 60_000, lockGraceMs: 0, ...deps }
     const outbox = createOutbox(all)
     onTestFinished(() => outbox.stop())
     return outbox
@@ -131,40 +140,15 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test.each([
-    ["is there already", ["one"], ["one"]],
-    ["is not there", ["other"], ["other", "one"]],
-  ])(promised("ledger.D2", "adds only what is missing: an entry that %s"), async (_what, before, after) => {
-    const { open, script, task, files, log } = setUp()
-    task().messages.push(...before)
-    script.readable = false
-    await open().addIfMissing(entry("one"))
-    expect(files()).toHaveLength(1)
-    script.readable = true
-    const outbox = open()
-    await outbox.addIfMissing(entry("one"))
-    await outbox.flush(5000)
-    expect(task().messages).toEqual(after)
+  test(promised("ledger.D2", "writes a line once whose record an ended process delivered or added twice"), async () => {
+    const { open, task, files, leave } = setUp()
+    const [line, other] = ["Compaction 1: It is done. (session ses_1)", "Compaction 1: It is done. (session ses_2)"]
+    task().messages.push(line)
+    await leave([entry(line), entry(other), entry(other)])
+    await open().flush(5000)
+    expect(task().messages).toEqual([line, other])
     expect(files()).toEqual([])
-    expect(log.lines.filter(({ level }) => level === "warn")).toEqual([])
   })
-
-  test.each([
-    ["a compaction", "Compaction 1: It is done. (session ses_1)", "Compaction 1: It is done. (session ses_2)"],
-    [
-      "a pass",
-      "Pass build → audit: completed, approved (pass_20260601000000000_0a1b2c3d, ses_1): review",
-      "Pass build → audit: completed, approved (pass_20260601000000000_0a1b2c3e, ses_1): review",
-    ],
-  ])(
-    promised("ledger.D2", "does not repeat the line of %s written after its process ended"),
-    async (_, line, other) => {
-      const { open, task } = setUp()
-      task().messages.push(line)
-      await deliver(open(), entry(line), entry(other))
-      expect(task().messages).toEqual([line, other])
-    },
-  )
 
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
@@ -185,44 +169,44 @@ describe("the outbox", () => {
   })
 
   test("waits for a program that an ended process may have left running", async () => {
-    const { open, script, files, task } = setUp()
-    const start = Date.parse("2026-06-01T00:00:00Z")
-    script.fault = () => "unavailable"
-    const before = open({ now: () => new Date(start) })
-    await deliver(before, entry("one"))
-    before.stop()
-    script.fault = () => "none"
-    const clock = { ms: start + 6999 }
-    const after = open({ now: () => new Date(clock.ms), orphanGraceMs: 7000 })
-    await after.drain()
+    const { open, files, task, outboxFolder, leave } = setUp()
+    await leave([entry("one")])
+    const lock = join(outboxFolder, "lock")
+    const held = await createOutboxLock({ lockPath: lock }).tryAcquire()
+    const [token, , host, startedAt] = readFileSync(lock, "utf8").split("\n")
+    await held?.release()
+    writeFileSync(lock, [token, spawnSync(process.execPath, ["-e", ""]).pid, host, startedAt, ""].join("\n"))
+    const outbox = open({ lockGraceMs: 8000 })
+    await outbox.drain()
     expect(files()).toHaveLength(1)
-    expect((await after.status()).lastFailure).toContain("may still be running")
+    expect((await outbox.status()).lastFailure).toContain("another process is delivering")
     // The orphaned program finishes its work now.
     task().messages.push("one")
-    clock.ms += 1
-    await after.drain()
+    const past = new Date(Date.now() - 9000)
+    utimesSync(lock, past, past)
+    await outbox.drain()
     expect(task().messages).toEqual(["one"])
     expect(files()).toEqual([])
   })
 
   test(promised("ledger.D2", "parks a record for an unknown task, and tries it when moved back"), async () => {
-    const { open, log, task, state, outboxFolder } = setUp()
+    const { open, ledger, log, task, state, outboxFolder } = setUp()
     const outbox = open()
-    await deliver(outbox, entry("nowhere", "ts-ffffff"), entry("somewhere"))
+    await deliver(outbox, entry("nowhere", "ts-add002"), entry("somewhere"))
     expect(task().messages).toEqual(["somewhere"])
     const { waiting, parked } = await outbox.status()
     expect(waiting).toBe(0)
-    const record = { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-ffffff") }
+    const record = { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-add002") }
     const file = expect.stringContaining(join(outboxFolder, "parked"))
     const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
-    expect(parked).toEqual([{ file, record, reason: "the ledger has no task ts-ffffff", since }])
+    expect(parked).toEqual([{ file, record, reason: "the ledger has no task ts-add002", since }])
     const warning = { level: "warn", message: expect.stringContaining("parked") }
     expect(log.lines).toContainEqual(expect.objectContaining(warning))
     const path = parked[0]?.file ?? ""
-    const other = { version: 1, createdAt: "2026-01-01T00:00:00Z", entry: entry("nowhere") } as const
-    await createOutboxStore(state).putBack(basename(path), other)
+    await ledger.addTask({ title: "Nowhere", description: "", project: "demo" })
+    await createOutboxStore(state).unpark(basename(path))
     await outbox.drain()
-    expect(task().messages).toEqual(["somewhere", "nowhere"])
+    expect(task("ts-add002").messages).toEqual(["nowhere"])
     expect((await outbox.status()).parked).toEqual([])
   })
 
@@ -281,7 +265,7 @@ describe("the outbox", () => {
     expect(set.task().messages).toEqual(["one", "two"])
     const extra = { taskID: TASK, reason: expect.stringContaining(reason) }
     const warning = { message: expect.stringContaining("cannot be written"), extra }
-    expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
+    expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, { message: warning.message }])
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
@@ -300,26 +284,38 @@ describe("the outbox", () => {
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
-  test.each([
-    ["the disk is full", 0, fillDisk],
-    ["a file stands where the folder was", 2, blockFolder],
-  ])(promised("ledger.D2", "keeps the order while earlier records wait and %s"), async (_what, left, harm) => {
+  test(promised("ledger.D2", "keeps the order while earlier records wait and the disk is full"), async () => {
     const set = setUp()
     const { open, script, task, files } = set
     script.readable = false
     const outbox = open()
     await deliver(outbox, entry("saved"), handoff("saved"))
-    const mend = harm(set)
+    fillDisk(set)
     script.readable = true
-    await outbox.add(entry("direct"))
-    await outbox.add(handoff("direct"))
-    await outbox.flush(5000)
-    expect(task().messages).toEqual(["saved", "direct"])
-    mend()
-    expect(files()).toHaveLength(left)
-    await outbox.flush(5000)
+    await deliver(outbox, entry("direct"), handoff("direct"))
     expect(task().messages).toEqual(["saved", "direct"])
     expect(splitHandoffs(task().description).handoffs).toEqual(["direct"])
+    expect(files()).toEqual([])
+    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+  })
+
+  test(promised("ledger.D2", "delivers the records of a folder that was away, and no older handoff"), async () => {
+    const set = setUp()
+    const { open, script, task, files } = set
+    const titled = (number: number) =>
+      handoff(`# Handoff after compaction ${number} (session ses_1, summary msg_1, 2026-01-0${number}T00:00:00.000Z)`)
+    script.readable = false
+    const outbox = open()
+    await deliver(outbox, entry("saved"), titled(1))
+    const mend = blockFolder(set)
+    script.readable = true
+    await deliver(outbox, entry("direct"), titled(2))
+    expect(task().messages).toEqual(["direct"])
+    mend()
+    expect(files()).toHaveLength(2)
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["direct", "saved"])
+    expect(splitHandoffs(task().description).handoffs).toEqual([titled(2).section])
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
@@ -385,25 +381,12 @@ describe("the outbox", () => {
       await outbox.add(entry("one"))
       await reached
       await outbox.add(entry("two"))
-      expect(await outbox.pending(TASK)).toEqual([entry("one"), entry("two")])
       expect(task().messages).toEqual([])
       release()
       await outbox.flush(5000)
       expect(task().messages).toEqual(["one", "two"])
     },
   )
-
-  test("does not call the ledger when the attempt cannot be noted", async () => {
-    const { open, leave, disk, calls, files } = setUp()
-    await leave([entry("one")])
-    disk.full = true
-    const outbox = open()
-    await outbox.flush(5000)
-    // Nor when it is tried again.
-    await outbox.flush(5000)
-    expect(calls.filter((call) => call.startsWith("log"))).toEqual([])
-    expect(files()).toHaveLength(1)
-  })
 
   test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
     const { open, script, files, task } = setUp()
@@ -435,33 +418,12 @@ describe("the outbox", () => {
 
   test("delivers hundreds of entries in order, reading the ledger once for all of them", async () => {
     const { open, leave, task, calls } = setUp()
-    const messages = Array.from({ length: runs(200) }, (_, at) => `entry ${at % 7}`)
+    const messages = Array.from({ length: runs(200) }, (_, at) => `entry ${at}`)
     await leave(messages.map((message) => entry(message)))
     await open().flush(60_000)
     expect(task().messages).toEqual(messages)
     expect(calls.filter((call) => call.startsWith("show"))).toHaveLength(1)
   }, 60_000)
-
-  test("forgets the waits for more than 500 ended processes, the oldest first", async () => {
-    const clock = { ms: Date.parse("2026-06-01T00:00:00Z") }
-    const { ledger } = createScriptedLedger([TASK])
-    const deliverOne = createDelivery({
-      ledger,
-      now: () => clock.ms,
-      self: "self",
-      orphanGraceMs: 7000,
-      readSigner: () => undefined,
-    })
-    // The clock of the machine that made the attempts is ahead, so that the wait counts from the first look at each.
-    const at = "2026-06-02T00:00:00Z"
-    const isWaiting = async (by: string): Promise<boolean> => {
-      const record = { version: 1, createdAt: at, entry: entry("one"), attempt: { at, by, equalBefore: 0 } } as const
-      return (await deliverOne(record, new Map(), async () => {})).kind === "unavailable"
-    }
-    for (let process = 0; process <= 500; process++) expect(await isWaiting(`${process}`)).toBe(true)
-    clock.ms += 7000
-    expect([await isWaiting("500"), await isWaiting("0")]).toEqual([false, true])
-  })
 
   test("merges handoffs below a specification that was written over while they waited, the last one alone", async () => {
     const { open, task, calls } = setUp()
@@ -512,7 +474,12 @@ describe("the outbox", () => {
     const disks = fc.array(fc.boolean(), { maxLength: 3 })
     const step = fc.record({ message, faults: fc.array(fault, { maxLength: 3 }), disks, restart: fc.boolean() })
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (drawn) => {
+        // Each line names its record.
+        const steps = drawn.map(({ message: { id, text }, ...one }, at) => ({
+          ...one,
+          message: entry(`${text} ${at}`, id),
+        }))
         const { open, script, disk, task } = setUp()
         const faults = steps.flatMap((one) => one.faults)
         script.fault = () => faults.shift() ?? "none"
@@ -522,7 +489,7 @@ describe("the outbox", () => {
             disk.full = full
             await outbox.drain()
           }
-          await outbox.add(entry(message.text, message.id))
+          await outbox.add(message)
           if (restart) {
             // Before the restart the disk works long enough for a new pass: what is only in memory ends with the process.
             disk.full = false
@@ -536,7 +503,7 @@ describe("the outbox", () => {
         while ((await outbox.status()).waiting > 0) await outbox.drain()
         outbox.stop()
         for (const id of [TASK, OTHER]) {
-          const expected = steps.filter((one) => one.message.id === id).map((one) => one.message.text)
+          const expected = steps.flatMap(({ message }) => (message.taskID === id ? message.message : []))
           expect(task(id).messages).toEqual(expected)
         }
       }),

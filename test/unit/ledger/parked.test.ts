@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import type { OutboxEntry, OutboxRecord, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
-import { chooseParked, renewRecords } from "../../../.opencode/baton/ledger/parked.ts"
+import { chooseParked, keepNewer } from "../../../.opencode/baton/ledger/parked.ts"
 import { promised } from "../../requirements.ts"
 
 const AT = "2026-01-01T10:00:00.000Z"
@@ -12,9 +12,7 @@ const own = (section: string, taskID: string) => ({ kind: "handoff", taskID, ses
 const handoff = (text: string, taskID = "ts-00000a") =>
   ({ ...own(text, taskID), specification: "Another task's specification." }) satisfies OutboxEntry
 const retired: OutboxEntry = { kind: "retire", project: "demo", folder: "", key: "k", as: "forgotten", reason: "r" }
-const record = (entry: OutboxEntry, attempt?: OutboxRecord["attempt"]) => ({
-  record: { version: 1, createdAt: AT, entry, ...(attempt ? { attempt } : {}) } as OutboxRecord,
-})
+const record = (entry: OutboxEntry) => ({ record: { version: 1, createdAt: AT, entry } as OutboxRecord })
 const file = (id: string, one?: { record: OutboxRecord }) =>
   ({ file: `/p/parked/${id}.json`, reason: "r", since: AT, ...one }) satisfies ParkedEntry
 
@@ -41,23 +39,8 @@ describe("parked records", () => {
   })
 })
 
-describe("a record that is put back", () => {
-  test(promised("outbox.A1", "is looked for in the log before it is written"), () => {
-    const [first, second] = renewRecords([record(log("one")), record(log("one"))], "Spec.")
-    expect([first, second].map((one) => one?.record.attempt)).toEqual([
-      { at: AT, by: "baton outbox", equalBefore: 0 },
-      { at: AT, by: "baton outbox", equalBefore: 1 },
-    ])
-  })
-
-  test("stays as it is, with the attempt that was begun", () => {
-    const before = { at: AT, by: "1-a", equalBefore: 4 }
-    const begun = record(log("one"), before)
-    expect(renewRecords([begun], "Spec.")).toEqual([begun])
-    const [first, second] = renewRecords([record(handoff(section("ses_A", 1))), record(retired)], "Spec.")
-    expect(first?.record.entry).toHaveProperty("specification")
-    expect(second).toMatchObject({ record: { entry: retired } })
-  })
+describe("a parked record that is tried again", () => {
+  const marked = (text: string) => `\n\n<!-- baton:handoff 000000000000, x -->\n${text}\n<!-- /baton:handoff -->`
 
   test.each([
     ["a newer one of its session", [section("ses_A", 2, "2026-01-01T11:00:00.000Z")], "log"],
@@ -66,9 +49,14 @@ describe("a record that is put back", () => {
     ["a newer one of another session", [section("ses_B", 2, "2026-01-01T11:00:00.000Z")], "handoff"],
     ["none", [], "handoff"],
   ])(promised("outbox.A1", "a handoff does not replace a newer one: there is %s"), (_what, has, expected) => {
-    const marked = (text: string) => `\n\n<!-- baton:handoff 000000000000, x -->\n${text}\n<!-- /baton:handoff -->`
-    const [one] = renewRecords([record(handoff(section("ses_A", 1)))], `Spec.${has.map(marked).join("")}`)
-    expect(one?.record.entry.kind).toBe(expected)
-    if (one?.record.entry.kind === "log") expect(one.record.entry.message).toContain(section("ses_A", 1))
+    const own = handoff(section("ses_A", 1))
+    const kept = keepNewer(own, `Spec.${has.map(marked).join("")}`)
+    expect(kept.kind).toBe(expected)
+    if (kept.kind === "log") expect(kept.message).toContain(section("ses_A", 1))
+    else expect(kept).toBe(own)
+  })
+
+  test.each([[log("one")], [retired]])("any other record stays as it is: %j", (entry) => {
+    expect(keepNewer(entry, "Spec.")).toBe(entry)
   })
 })
