@@ -46,7 +46,7 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   const mayHold = (): boolean => load.current !== undefined || hasPendingRecords(projectRoot)
   return {
     add: async (entry) => (await load()).add(entry),
-    pending: async (subject) => (mayHold() ? (await load()).pending(subject) : []),
+    pending: async (key) => (mayHold() ? (await load()).pending(key) : []),
     drain: async () => {
       if (mayHold()) await (await load()).drain()
     },

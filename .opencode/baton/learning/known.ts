@@ -15,7 +15,7 @@ import {
   type WithdrawEntry,
 } from "../ledger/learnings.ts"
 import type { LearningLedger, LedgerLearning } from "../ledger/ledger.ts"
-import { type Outbox, subjectOf } from "../ledger/outbox-store.ts"
+import { type Outbox, orderingKey } from "../ledger/outbox-store.ts"
 import { databasePath, stampOf } from "../ledger/runner.ts"
 import type { LearningProject, SessionRecord, Statement } from "./records.ts"
 import {
@@ -291,7 +291,7 @@ export const createLearningIndex = (deps: KnownLearningsDeps) => {
         const sayings = (await waitingRecords()).flatMap((record) =>
           record.sayings.filter(({ state: how }) => how === "waiting").map((one) => toEntry(record, one, project)),
         )
-        const entries = (await outbox.pending(subjectOf({ project: project.name }))) ?? []
+        const entries = (await outbox.pending(orderingKey({ project: project.name }))) ?? []
         const waiting = entries.filter((entry): entry is WaitingEntry => !("taskID" in entry))
         return withWaiting(await readLedger(hasTask), [...waiting, ...sayings])
       } catch (error) {

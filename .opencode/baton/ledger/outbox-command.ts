@@ -18,9 +18,9 @@ import {
   describeEntry,
   type OutboxEntry,
   type OutboxRecord,
+  orderingKey,
   type ParkedEntry,
   recordID,
-  subjectOf,
 } from "./outbox-store.ts"
 import { chooseParked, keepNewer, taskOf } from "./parked.ts"
 
@@ -146,10 +146,10 @@ const listWaiting = async (place: Place): Promise<Reported[]> => {
       continue
     }
     const { entry } = read.record
-    const subject = subjectOf(entry)
+    const key = orderingKey(entry)
     const obstacle =
-      obstacles.get(subject) ?? (await findObstacle(place, entry)) ?? "it was not delivered yet; the ledger answers"
-    obstacles.set(subject, obstacle)
+      obstacles.get(key) ?? (await findObstacle(place, entry)) ?? "it was not delivered yet; the ledger answers"
+    obstacles.set(key, obstacle)
     found.push(report(name, "waiting", obstacle, read.record))
   }
   return found

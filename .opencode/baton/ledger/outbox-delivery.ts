@@ -3,7 +3,7 @@ import type { Sign } from "../host/state-mark.ts"
 import { mergeHandoff, parseHandoffTitle, TextTooLongError, textLimit, toHandoffBody } from "./description.ts"
 import { type LearningEntry, type LearningStep, planSteps, type RetireEntry, type WithdrawEntry } from "./learnings.ts"
 import type { LearningLedger, Ledger, LedgerWrite } from "./ledger.ts"
-import { type OutboxEntry, subjectOf } from "./outbox-store.ts"
+import { type OutboxEntry, orderingKey } from "./outbox-store.ts"
 
 type Delivery =
   | { readonly kind: "delivered" }
@@ -21,15 +21,15 @@ export type DeliveryDeps = {
 }
 
 /** Log texts of the tasks written to in one drain; saves a read of the ledger for each further entry. */
-export type KnownLogs = Map<string, string[]>
+export type LogCache = Map<string, string[]>
 
 type EntryOf<Kind extends OutboxEntry["kind"]> = Extract<OutboxEntry, { kind: Kind }>
-const fromWrite = (write: LedgerWrite, subject: string): Delivery => {
+const fromWrite = (write: LedgerWrite, name: string): Delivery => {
   switch (write.kind) {
     case "written":
       return { kind: "delivered" }
     case "unknown":
-      return { kind: "rejected", reason: `the ledger does not know ${subject}` }
+      return { kind: "rejected", reason: `the ledger does not know ${name}` }
     case "refused":
     case "unavailable":
       return write
@@ -94,34 +94,34 @@ export const createDelivery = ({ ledger, readSigner }: DeliveryDeps) => {
       // What was added is signed now, and not added again.
       const steps = planSteps(read.learnings, entry, sign).filter(({ kind }) => !isAdded || kind !== "add")
       for (const step of steps) {
-        const delivery = fromWrite(await takeStep(ledger, step), subjectOf(entry))
+        const delivery = fromWrite(await takeStep(ledger, step), orderingKey(entry))
         if (delivery.kind !== "delivered") return delivery
       }
       if (!steps.some(({ kind }) => kind === "add")) return { kind: "delivered" }
     }
   }
 
-  const deliver = async (entry: OutboxEntry, known: KnownLogs): Promise<Delivery> => {
+  const deliver = async (entry: OutboxEntry, cache: LogCache): Promise<Delivery> => {
     if (!("taskID" in entry)) return await deliverLearning(entry)
-    const cached = known.get(entry.taskID)
+    const cached = cache.get(entry.taskID)
     if (cached && entry.kind === "log") return await appendOnce(entry.taskID, entry.message, cached)
     const read = await ledger.readTask(entry.taskID)
     if (read.kind === "unknown") return { kind: "rejected", reason: `the ledger has no task ${entry.taskID}` }
     if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }
     const logs = read.task.logs.map(({ message }) => message.untrusted)
-    known.set(entry.taskID, logs)
+    cache.set(entry.taskID, logs)
     if (entry.kind === "log") return await appendOnce(entry.taskID, entry.message, logs)
     return await deliverHandoff(entry, read.task.description.untrusted, logs)
   }
 
   /** Never rejects. */
-  return async (entry: OutboxEntry, known: KnownLogs): Promise<Delivery> => {
+  return async (entry: OutboxEntry, cache: LogCache): Promise<Delivery> => {
     try {
-      const delivery = await deliver(entry, known)
-      if (delivery.kind !== "delivered") known.delete(subjectOf(entry))
+      const delivery = await deliver(entry, cache)
+      if (delivery.kind !== "delivered") cache.delete(orderingKey(entry))
       return delivery
     } catch (error) {
-      known.delete(subjectOf(entry))
+      cache.delete(orderingKey(entry))
       if (error instanceof TextTooLongError) return { kind: "rejected", reason: error.message }
       return { kind: "unavailable", reason: describeError(error) }
     }

@@ -10,10 +10,10 @@ import { cutText } from "../host/text.ts"
 import { RefusedFile, readOwnText } from "../host/untrusted.ts"
 
 /**
- * The task or the project that an entry is about. Entries of one subject are delivered in order; a waiting one blocks only
- * its own subject.
+ * The ordering key of an entry: its task, or the project of a learning. Entries of one key are delivered in order; a waiting one
+ * blocks only its own key.
  */
-export const subjectOf = (entry: { readonly taskID: string } | { readonly project: string }): string =>
+export const orderingKey = (entry: { readonly taskID: string } | { readonly project: string }): string =>
   "taskID" in entry ? entry.taskID : `the learnings of ${entry.project}`
 
 export const logFields = (entry: OutboxEntry): { kind: OutboxEntry["kind"]; taskID?: string; project?: string } =>
@@ -47,8 +47,8 @@ type OutboxStatus = {
 export type Outbox = {
   /** Resolves when the entry is durably on disk, or is held in memory since the disk refused it. Never rejects. */
   add(entry: OutboxEntry): Promise<void>
-  /** The entries of a subject on disk (see `subjectOf`), oldest first; undefined if they cannot be read, which is logged. */
-  pending(subject: string): Promise<OutboxEntry[] | undefined>
+  /** The entries of an ordering key on disk (see `orderingKey`), oldest first; undefined if they cannot be read, which is logged. */
+  pending(key: string): Promise<OutboxEntry[] | undefined>
   /** Delivers the waiting entries in the background. Never rejects; may be called at any time. */
   drain(): Promise<void>
   /**
@@ -138,9 +138,9 @@ const REASON = ".reason"
 const STAMP_DIGITS = 13
 const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
-/** The last part tells the subject. */
+/** The last part is a digest of the ordering key. */
 const TAGGED = /^\d{13}-\d{6}-[^-]+-([0-9a-f]{8})\.json$/
-const tagOf = (subject: string): string => createHash("sha256").update(subject).digest("hex").slice(0, 8)
+const tagOf = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 8)
 
 type ReadRecord =
   | ParsedRecord
@@ -207,13 +207,13 @@ export const createOutboxStore = (state: Pick<StateFolder, "path" | "write">) =>
       last = { stamp: Math.max(now, last.stamp), count: now > last.stamp ? 0 : last.count + 1 }
       const stamp = String(last.stamp).padStart(STAMP_DIGITS, "0")
       const count = String(last.count).padStart(COUNT_DIGITS, "0")
-      return `${stamp}-${count}-${id}-${tagOf(subjectOf(entry))}${RECORD_ENDING}`
+      return `${stamp}-${count}-${id}-${tagOf(orderingKey(entry))}${RECORD_ENDING}`
     },
-    /** Names of the waiting records, oldest first; of one subject those that may be its own. @throws when the disk cannot tell */
-    list: async (subject?: string): Promise<string[]> => {
+    /** Names of the waiting records, oldest first; of one ordering key those that may be its own. @throws when the disk cannot tell */
+    list: async (key?: string): Promise<string[]> => {
       const names = inOrder((await listRecords(waiting())) ?? [])
-      if (subject === undefined) return names
-      const wanted = tagOf(subject)
+      if (key === undefined) return names
+      const wanted = tagOf(key)
       return names.filter((name) => wanted === TAGGED.exec(name)?.[1])
     },
     /** @throws when zod cannot be loaded */

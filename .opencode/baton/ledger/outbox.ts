@@ -6,7 +6,7 @@ import type { StateFolder } from "../host/state.ts"
 import { readSigner } from "../host/state-mark.ts"
 import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
-import { createDelivery, type DeliveryDeps, type KnownLogs } from "./outbox-delivery.ts"
+import { createDelivery, type DeliveryDeps, type LogCache } from "./outbox-delivery.ts"
 import {
   createOutboxStore,
   logFields,
@@ -14,7 +14,7 @@ import {
   type OutboxEntry,
   type OutboxRecord,
   type OutboxStore,
-  subjectOf,
+  orderingKey,
 } from "./outbox-store.ts"
 
 /** The result of one drain of the outbox. `reason` is set if records are left. */
@@ -36,11 +36,11 @@ type DrainDeps = {
 const LOCK_TAKEN = "another process is delivering"
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
-/** `blocked`: why a subject (or an unreadable file) has to wait. */
+/** `blocked`: why an ordering key (or an unreadable file) has to wait. */
 type DrainState = {
-  readonly known: KnownLogs
+  readonly cache: LogCache
   readonly blocked: Map<string, string>
-  /** The only subjects to deliver; all if absent. */
+  /** The only ordering keys to deliver; all if absent. */
   readonly only?: ReadonlySet<string>
 }
 type Step = "delivered" | "parked" | "gone" | "refused" | { readonly stop: string }
@@ -60,13 +60,13 @@ const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: 
 
   const deliverRecord = async (
     { name, record: { entry } }: Unsaved,
-    { known, blocked, only }: DrainState,
+    { cache, blocked, only }: DrainState,
     reject: (reason: string, fields: object) => Promise<Step>,
   ): Promise<Step> => {
     const fields = logFields(entry)
-    const subject = subjectOf(entry)
-    if (blocked.has(subject) || only?.has(subject) === false) return "refused"
-    const delivery = await deliver(entry, known)
+    const key = orderingKey(entry)
+    if (blocked.has(key) || only?.has(key) === false) return "refused"
+    const delivery = await deliver(entry, cache)
     switch (delivery.kind) {
       case "delivered":
         log.debug("a record reached the ledger", { name, ...fields })
@@ -74,7 +74,7 @@ const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: 
       case "rejected":
         return await reject(delivery.reason, fields)
       case "refused":
-        blocked.set(subject, delivery.reason)
+        blocked.set(key, delivery.reason)
         log.warn("the ledger refused a record, which waits", { name, ...fields, reason: delivery.reason })
         return "refused"
       case "unavailable":
@@ -133,11 +133,11 @@ const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: 
     }
   }
 
-  /** Works without the lock: a disk that refuses records refuses the lock, too. Those on disk of the same subjects go first. */
+  /** Works without the lock: a disk that refuses records refuses the lock, too. Those on disk of the same keys go first. */
   const drainUnsaved = async (): Promise<DrainResult> => {
     const tried = [...unsaved]
-    const only = new Set(tried.map(({ record }) => subjectOf(record.entry)))
-    const state = { known: new Map(), blocked: new Map(), only }
+    const only = new Set(tried.map(({ record }) => orderingKey(record.entry)))
+    const state = { cache: new Map(), blocked: new Map(), only }
     const saved: DrainResult = await drainSaved(state, async () => true).catch((error: unknown) => {
       log.warn("the records on disk cannot be read now", { reason: describeError(error) })
       return { delivered: 0 }
@@ -168,7 +168,7 @@ const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: 
     const lock = await tryLock()
     if (!lock) return { ...first, reason: LOCK_TAKEN }
     try {
-      const { delivered, ...rest } = await drainSaved({ known: new Map(), blocked: new Map() }, lock.isHeld)
+      const { delivered, ...rest } = await drainSaved({ cache: new Map(), blocked: new Map() }, lock.isHeld)
       return { delivered: first.delivered + delivered, ...rest }
     } finally {
       await lock.release()
@@ -305,20 +305,20 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     log.warn("the outbox cannot be written: the record goes to the ledger directly", fields)
   }
 
-  const readWaiting = async (subject: string): Promise<OutboxEntry[]> => {
+  const readWaiting = async (key: string): Promise<OutboxEntry[]> => {
     const found: OutboxEntry[] = []
-    for (const name of await store.list(subject)) {
+    for (const name of await store.list(key)) {
       const read = await store.read(name)
-      if (read.kind === "record" && subjectOf(read.record.entry) === subject) found.push(read.record.entry)
+      if (read.kind === "record" && orderingKey(read.record.entry) === key) found.push(read.record.entry)
     }
     return found
   }
 
-  const findWaiting = async (subject: string): Promise<OutboxEntry[] | undefined> => {
+  const findWaiting = async (key: string): Promise<OutboxEntry[] | undefined> => {
     try {
-      return await readWaiting(subject)
+      return await readWaiting(key)
     } catch (error) {
-      log.warn("cannot tell what waits in the outbox", { subject, reason: describeError(error) })
+      log.warn("cannot tell what waits in the outbox", { key, reason: describeError(error) })
       return undefined
     }
   }

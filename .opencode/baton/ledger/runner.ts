@@ -258,10 +258,10 @@ export const createLedgerRunner = (deps: RunnerDeps) => {
   const { queue = createCallQueue() } = deps
   const locator = createLedgerLocator({ log, bundleRoot, env, runtime })
 
-  const hung = (what: string): LedgerAnswer => {
-    const restMs = queue.open()
-    log.warn("the ledger hung and is left alone for a while", { directory, what, restMs })
-    return { kind: "unavailable", reason: `${what}; it is left alone for ${restMs / 1000} s` }
+  const timedOut = (what: string): LedgerAnswer => {
+    const retryInMs = queue.open()
+    log.warn("the ledger timed out: no calls for a while", { directory, what, retryInMs })
+    return { kind: "unavailable", reason: `${what}; no calls for ${retryInMs / 1000} s` }
   }
 
   const runNow = async (args: readonly string[], remaining: () => number): Promise<LedgerAnswer> => {
@@ -283,7 +283,7 @@ export const createLedgerRunner = (deps: RunnerDeps) => {
       }
       case "timed-out": {
         const what = `prog ${args[0]} did not end within ${deadlineMs} ms`
-        return deadlineMs < HUNG_AFTER_MS ? { kind: "unavailable", reason: what } : hung(what)
+        return deadlineMs < HUNG_AFTER_MS ? { kind: "unavailable", reason: what } : timedOut(what)
       }
       case "not-started":
         locator.forget()
@@ -314,7 +314,7 @@ export const createLedgerRunner = (deps: RunnerDeps) => {
       const turn = await queue.take(deadlineMs, (remaining) => runNow(args, remaining))
       if (turn.kind === "ran") return turn.value
       if (turn.kind === "busy") return { kind: "unavailable", reason: `earlier calls took the whole ${deadlineMs} ms` }
-      const reason = `prog hung before and is left alone for another ${Math.ceil(turn.forMs / 1000)} s`
+      const reason = `prog timed out before: no calls for another ${Math.ceil(turn.forMs / 1000)} s`
       return { kind: "unavailable", reason }
     },
     /** Runs the embedded ledger, outside the queue: claims and other calls do not wait for each other. */

@@ -154,10 +154,10 @@ test.each([
 })
 
 describe("a ledger that hangs", () => {
-  test(promised("ledger.D1", "is left alone for a while after a timeout, and calls answer at once"), async () => {
+  test(promised("ledger.D1", "prog is not called for a while after a timeout, and calls answer at once"), async () => {
     const { ledger, calls, log } = setUp({ kind: "timed-out", deadlineMs: 2000 })
     expect(await ledger.readTask("ts-000001")).toMatchObject({ kind: "unavailable" })
-    const reason = expect.stringContaining("left alone for another 30 s")
+    const reason = expect.stringContaining("no calls for another 30 s")
     expect(await ledger.appendLog("ts-000001", "m")).toMatchObject({ kind: "unavailable", reason })
     expect(calls).toHaveLength(1)
     const warnings = log.lines.filter(({ level }) => level === "warn")
@@ -286,7 +286,7 @@ describe("the queue of calls", () => {
     expect(second).toEqual({ kind: "ran", value: 500 })
   })
 
-  test(promised("ledger.D1", "leaves a hung program alone, longer each time, until it answers again"), async () => {
+  test(promised("ledger.D1", "a hung program is not called for a while, longer each time, until it answers again"), async () => {
     let now = 0
     const queue = createCallQueue(() => now)
     expect(queue.open()).toBe(FIRST_PAUSE_MS)
