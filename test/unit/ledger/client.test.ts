@@ -161,7 +161,7 @@ describe("a ledger that hangs", () => {
     expect(await ledger.appendLog("ts-000001", "m")).toMatchObject({ kind: "unavailable", reason })
     expect(calls).toHaveLength(1)
     const warnings = log.lines.filter(({ level }) => level === "warn")
-    expect(warnings.map(({ extra }) => extra?.restMs)).toContain(30_000)
+    expect(warnings.map(({ extra }) => extra?.retryInMs)).toContain(30_000)
   })
 
   test("is not blamed for a deadline that was too short for any program", async () => {
