@@ -20,7 +20,8 @@ import {
 /** The result of one drain of the outbox. `reason` is set if records are left. */
 type DrainResult = { readonly reason?: string; readonly delivered: number }
 
-type Unsaved = { readonly name: string; readonly record: OutboxRecord }
+/** A record that the disk refused, and why. */
+type Unsaved = { readonly name: string; readonly record: OutboxRecord; readonly refusal: string }
 
 type DrainDeps = {
   readonly store: OutboxStore
@@ -59,7 +60,7 @@ const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: 
   }
 
   const deliverRecord = async (
-    { name, record: { entry } }: Unsaved,
+    { name, record: { entry } }: Pick<Unsaved, "name" | "record">,
     { cache, blocked, only }: DrainState,
     reject: (reason: string, fields: object) => Promise<Step>,
   ): Promise<Step> => {
@@ -298,9 +299,10 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   const save = async (entry: OutboxEntry): Promise<void> => {
     const record: OutboxRecord = { version: 1, createdAt: new Date(now()).toISOString(), entry }
     const name = await store.nextName(now(), ids(), entry)
-    const refusal = unsaved.length > 0 ? "earlier records wait for it" : await store.write(name, record)
+    // Behind earlier ones, not before them.
+    const refusal = unsaved.at(-1)?.refusal ?? (await store.write(name, record))
     if (refusal === undefined) return
-    unsaved.push({ name, record })
+    unsaved.push({ name, record, refusal })
     const fields = { ...logFields(entry), reason: refusal }
     log.warn("the outbox cannot be written: the record goes to the ledger directly", fields)
   }

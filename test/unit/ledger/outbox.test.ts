@@ -265,7 +265,7 @@ describe("the outbox", () => {
     expect(set.task().messages).toEqual(["one", "two"])
     const extra = { taskID: TASK, reason: expect.stringContaining(reason) }
     const warning = { message: expect.stringContaining("cannot be written"), extra }
-    expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, { message: warning.message }])
+    expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
