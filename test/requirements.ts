@@ -246,6 +246,8 @@ export const REQUIREMENTS = {
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "people.A1":
+    "A file named in a draft is found wherever its name ends, in any script; what is no file is neither loaded nor reported as missing.",
   "queue.A6":
     "An idle session gives its claim to the session of the same project that the user speaks to; one at work keeps it.",
   "queue.A1":

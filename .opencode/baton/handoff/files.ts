@@ -1,8 +1,9 @@
-import { isAbsolute } from "node:path"
+import { stat } from "node:fs/promises"
+import { resolve } from "node:path"
 import { splitLines } from "../host/messages.ts"
 import { type ProjectFile, readProjectFile } from "../host/project-file.ts"
 import { cutText } from "../host/text.ts"
-import type { FileReference, LineRange } from "./references.ts"
+import { type FileReference, type LineRange, shorterReadings, type WrittenReference } from "./references.ts"
 
 /** The defaults of OpenCode's Read tool. */
 export const MAX_LINES = 2_000
@@ -68,22 +69,66 @@ export type LoadedFiles = {
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[]
 }
 
-/** `@alice` and `@scope/package` are not paths, unless such a file exists. */
-const looksLikePath = (path: string): boolean =>
-  isAbsolute(path) || /^\.{0,2}\//.test(path) || /\.[\p{L}\p{N}]+$/u.test(path) || path.split("/").length > 2
+/** Endings of names that are files of a project, and of few other things. */
+const FILE_ENDING = new RegExp(
+  `\\.(?:${[
+    "[cm]?[jt]sx?|json[c5l]?|mdx?|txt|rst|adoc|tex|pyi?|ipynb|rb|erb|go|rs|java|kts?|scala|swift|[ch]|cc|cpp|cxx|hh|hpp|cs|fs|vb",
+    "php|p[lm]|lua|exs?|erl|hs|ml|clj[cs]?|dart|zig|nim|sh|bash|zsh|fish|ps1|bat|cmd|sql|graphql|gql|proto|s?css|sass|less",
+    "html?|vue|svelte|astro|xml|svg|ya?ml|toml|ini|cfg|conf|properties|gradle|lock|csv|tsv|log|tf|tfvars|hcl|nix|cmake|mk|diff|patch",
+  ].join("|")})$`,
+  "i",
+)
+/** `lodash@4.17.21`, `types/node@latest` */
+const VERSIONED = /[^/]@(?:[\d^~*]|latest\b|next\b)/
 
-const keyOf = (file: ProjectFile, { lines }: FileReference): string =>
+const isFolder = async (path: string): Promise<boolean> => {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    // Nothing there, or it may not be looked at.
+    return false
+  }
+}
+
+/**
+ * Decorators, packages, scopes and people are named with an `@`, too. A name without quotes is meant as a file if it has a file's ending, or
+ * its first folder exists.
+ */
+const isMeantAsFile = async (base: string, { path, written }: WrittenReference): Promise<boolean> => {
+  if (written === undefined || /^\.{1,2}\//.test(path)) return true
+  if (VERSIONED.test(path)) return false
+  const [, root = "", folder] = /^(\/?)([^/]+)\//.exec(path) ?? []
+  if (folder === undefined || root !== "") {
+    if (!FILE_ENDING.test(path)) return false
+    if (folder === undefined) return true
+  }
+  return await isFolder(resolve(base, `${root}${folder}`))
+}
+
+type Places = { readonly root: string; readonly base: string }
+type Named = { readonly file: Awaited<ReturnType<typeof readProjectFile>>; readonly lines: LineRange | undefined }
+
+/** Reads the file, or if there is none the longest beginning of the name that is one. */
+const readNamed = async (places: Places, reference: WrittenReference): Promise<Named> => {
+  const whole = await readProjectFile(places, reference.path)
+  if (whole.kind === "missing" && reference.written !== undefined)
+    for (const { path, lines } of shorterReadings(reference.written)) {
+      const file = await readProjectFile(places, path)
+      if (file.kind === "file" || (file.kind === "refused" && !file.isFolder)) return { file, lines }
+    }
+  return { file: whole, lines: reference.lines }
+}
+
+const keyOf = (file: ProjectFile, lines: LineRange | undefined): string =>
   `${file.realPath}\n${lines?.first}-${lines?.last}`
 
 /**
- * Loads the files that can be read, in order, within the budget.
- *
- * @param isNamedByModel every reference is meant as a file: a missing one is reported even if it does not look like a path
+ * Loads the files that can be read, in order, within the budget. A name that is no file is reported as missing only if it is meant as one.
  */
 export const loadFiles = async (
-  places: { root: string; base: string },
-  references: readonly FileReference[],
-  { budget, isNamedByModel = false }: { budget: { maxFiles: number; maxBytes: number }; isNamedByModel?: boolean },
+  places: Places,
+  references: readonly WrittenReference[],
+  { budget }: { budget: { maxFiles: number; maxBytes: number } },
 ): Promise<LoadedFiles> => {
   const blocks: FileBlock[] = []
   const loaded: FileReference[] = []
@@ -94,21 +139,20 @@ export const loadFiles = async (
   const beyondFiles = `it is beyond the budget of ${budget.maxFiles} files`
   for (const reference of references) {
     if (blocks.length >= budget.maxFiles || opened >= budget.maxFiles * OPENED_PER_FILE) {
-      const { path } = reference
-      if (isNamedByModel || looksLikePath(path)) leftOut.push({ path, reason: beyondFiles })
+      if (await isMeantAsFile(places.base, reference)) leftOut.push({ path: reference.path, reason: beyondFiles })
       continue
     }
-    const file = await readProjectFile(places, reference.path)
-    if (file.kind !== "missing") opened++
+    const { file, lines: range } = await readNamed(places, reference)
+    if (file.kind !== "missing" || reference.written !== undefined) opened++
     if (file.kind !== "file") {
-      if (file.kind === "refused" || isNamedByModel || looksLikePath(file.path))
+      if (file.kind === "refused" || (await isMeantAsFile(places.base, reference)))
         leftOut.push({ path: file.path, reason: file.reason })
       continue
     }
-    const key = keyOf(file, reference)
+    const key = keyOf(file, range)
     if (seen.has(key)) continue
     seen.add(key)
-    const lines = reference.lines ? { lines: reference.lines } : {}
+    const lines = range ? { lines: range } : {}
     const block = renderFileBlock({ absolutePath: file.realPath, text: file.text, encoding: file.encoding, ...lines })
     const size = Buffer.byteLength(block.header) + Buffer.byteLength(block.content)
     if (bytes + size > budget.maxBytes) {

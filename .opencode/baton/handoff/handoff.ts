@@ -23,7 +23,7 @@ import { createInjection } from "./injection.ts"
 import { readUncommitted } from "./own-files.ts"
 import { createReadSession } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
-import { type FileReference, parseReferences, renderReference } from "./references.ts"
+import { type FileReference, parseReferences, renderReference, type WrittenReference } from "./references.ts"
 import { chooseTarget, type Starting, whyNotStarted } from "./start.ts"
 import { isOwnCommand } from "./tools.ts"
 
@@ -44,7 +44,7 @@ type HandoffRequest = {
 type HandoffSessionDeps = {
   gatherFacts: (sessionID: string) => Promise<HandoffFacts>
   findTask: (sessionID: string) => Promise<SessionTask | undefined>
-  loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
+  loadFiles: (references: readonly WrittenReference[]) => Promise<LoadedFiles>
   whyNotStarted: (session: Starting, requester: "user" | "model") => Promise<string | undefined>
   chooseTarget: (
     wanted: Pick<HandoffRequest, "agent" | "model">,
@@ -225,18 +225,17 @@ export const createHandoffFeature = (
   const sessions = createSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const records = createHandoffRecords({ state, log })
   const tui = createTui(client)
-  const load = async (references: readonly FileReference[], isNamedByModel: boolean) => {
+  const load = async (references: readonly WrittenReference[]) => {
     const [realRoot, base, { handoff }] = await Promise.all([
       realpath(root),
       realpath(directory),
       settingsOrDefaults(projectRoot, log),
     ])
     const budget = { maxFiles: handoff.maxFiles, maxBytes: handoff.maxKilobytes * 1024 }
-    return loadFiles({ root: realRoot, base }, references, { isNamedByModel, budget })
+    return loadFiles({ root: realRoot, base }, references, { budget })
   }
 
-  const loadReferences = (references: readonly FileReference[]) => load(references, false)
-  const injection = createInjection({ sessions, records, loadFiles: loadReferences, outbox, log, now })
+  const injection = createInjection({ sessions, records, loadFiles: load, outbox, log, now })
 
   const isSameTask = async (sessionID: string, other: string): Promise<boolean> => {
     const [own, others] = await Promise.all([tasks.find(sessionID), tasks.find(other)])
@@ -294,7 +293,7 @@ export const createHandoffFeature = (
     handOver: createHandoffSession({
       gatherFacts,
       findTask: tasks.find,
-      loadFiles: (references) => load(references, true),
+      loadFiles: load,
       whyNotStarted: (session, requester) => whyNotStarted(starting, session, requester),
       chooseTarget: (wanted, current) => chooseTarget(choosing, wanted, current),
       deliver: createDelivery({ sessions, tui, notices, userInterface, log, pause }),

@@ -9,7 +9,7 @@ import type { Outbox } from "../ledger/outbox-store.ts"
 import { findMarker, type Marker } from "./draft.ts"
 import { type LoadedFiles, renderLeftOut } from "./files.ts"
 import type { HandoffRecord, HandoffRecords } from "./records.ts"
-import { type FileReference, parseReferences } from "./references.ts"
+import { readReferences, type WrittenReference } from "./references.ts"
 
 const STAMP = /^prt_([0-9a-f]{12})/
 const RANDOM_BYTES = 7
@@ -40,7 +40,7 @@ export const nextPartIDs = (existing: readonly string[], count: number, now: num
 type InjectionDeps = {
   sessions: Pick<Sessions, "messages">
   records: HandoffRecords
-  loadFiles: (references: readonly FileReference[]) => Promise<LoadedFiles>
+  loadFiles: (references: readonly WrittenReference[]) => Promise<LoadedFiles>
   outbox: Pick<Outbox, "add">
   log: Log
   now: () => Date
@@ -48,7 +48,7 @@ type InjectionDeps = {
 
 type Draft = {
   readonly from: string
-  readonly references: readonly FileReference[]
+  readonly references: readonly WrittenReference[]
   /** Settles when the record and the ledger have the arrival, or have failed to store it. */
   readonly recorded: Promise<void>
 }
@@ -125,7 +125,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
       return undefined
     }
     const recorded = record ? recordArrival(record, sessionID) : Promise.resolve()
-    return { from: marker.from, references: parseReferences(text), recorded }
+    return { from: marker.from, references: readReferences(text), recorded }
   }
 
   const userMessage = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {

@@ -70,17 +70,30 @@ export type FileReference = {
   readonly lines?: LineRange
 }
 
-/** Letters and digits before an `@` make an e-mail address, except in scripts without spaces between words. */
-const JOINS = /[\p{L}\p{Mn}\p{Mc}\p{N}_`]$/u
+/** A reference as it stands in a text. */
+export type WrittenReference = FileReference & {
+  /** All up to the next blank: the name may end earlier. Absent in quotes, which say where it ends. */
+  readonly written?: string
+}
+
+/**
+ * Before an `@`, letters and digits make an e-mail address, except in scripts without spaces between words, and slashes a part of a path
+ * or an address.
+ */
+const JOINS = /[\p{L}\p{Mn}\p{Mc}\p{N}`/\\]$|[\p{L}\p{N}]_$/u
 const SPACELESS =
   /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{VS}]$/u
 
 /** The end of a reference in prose. Two dots end a sentence, unless they belong to a path: `../a`, `[...slug].tsx`. */
 const END_UNQUOTED = /[\s`,]|(?<![@./\\[(])\.(?=\.)/g
 const BRACKETS = "()[]{}<>（）【】「」『』《》"
-const PUNCTUATION = new Set(`"'*:;!?.,”’…。、，！？：；`)
+const PUNCTUATION = /[\p{P}\p{S}]/u
+/** Signs that names end with. */
+const IN_NAMES = new Set("/\\_-~+=#$%&^@")
 
 const RANGE_BEHIND = /(?::(\d{1,9})(?:-(\d{1,9})|:\d{1,9})?|#L(\d{1,9})(?:-L?(\d{1,9}))?)$/
+/** As people write it in a sentence: `:L10`, `:10–20`. */
+const RANGE_AFTER = /^(?:[:：]L?(\d{1,9})(?:[-–—]L?(\d{1,9})|:\d{1,9})?|#L(\d{1,9})(?:[-–—]L?(\d{1,9}))?)/
 const RANGE_AHEAD = /(?::(\d{1,9})(?:-(\d{1,9}))?|#L(\d{1,9})(?:-L?(\d{1,9}))?)/y
 
 /** PATH_MAX of Linux. */
@@ -114,22 +127,63 @@ const trimSentence = (token: string): string => {
       const count = unopened.get(last) ?? token.split(last).length - token.split(opener).length
       if (count <= 0) break
       unopened.set(last, count - 1)
-    } else if (!PUNCTUATION.has(last)) break
+    } else if (!PUNCTUATION.test(last) || IN_NAMES.has(last)) break
   }
   return token.slice(0, end)
 }
 
-type Reading = { readonly reference?: FileReference | undefined; readonly end: number }
+/** `end`: the place from which the text is read on. */
+type Reading = { readonly reference?: WrittenReference | undefined; readonly end: number }
+
+/** The place of an `@` that begins another reference behind a name, as in `a.ts;@b.ts`. */
+const nextStart = (written: string): number => {
+  for (let at = written.indexOf("@", 1); at >= 0; at = written.indexOf("@", at + 1))
+    if (isReferenceStart(written, at) && !IN_NAMES.has(written[at - 1] ?? "")) return at
+  return written.length
+}
 
 const readUnquoted = (text: string, start: number): Reading => {
-  END_UNQUOTED.lastIndex = start
-  const end = END_UNQUOTED.exec(text)?.index ?? text.length
-  if (end - start > MAX_PATH_CHARACTERS) return { end }
-  const token = trimSentence(text.slice(start, end))
+  // With the mark before it, which tells about the first sign.
+  const near = text.slice(start - 1, start + MAX_PATH_CHARACTERS + 1)
+  END_UNQUOTED.lastIndex = 1
+  const written = near.slice(1, END_UNQUOTED.exec(near)?.index)
+  const end = start + written.length
+  const next = nextStart(written)
+  if (next > MAX_PATH_CHARACTERS) {
+    END_UNQUOTED.lastIndex = end
+    return { end: END_UNQUOTED.exec(text)?.index ?? text.length }
+  }
+  const token = trimSentence(written.slice(0, next))
   const range = RANGE_BEHIND.exec(token)
   const lines = range ? toRange(range) : undefined
   const path = range && lines ? token.slice(0, range.index) : token
-  return { reference: toReference(path, lines), end }
+  const reference = toReference(path, lines)
+  const after = next < written.length ? start + next : end
+  return { end: after, reference: reference && { ...reference, written } }
+}
+
+/** Far more than the places in a sentence where a name may end. */
+const MAX_SHORTER = 64
+const LETTER = /[\p{L}\p{M}\p{N}]/u
+
+/**
+ * The names that a reference has if it ends earlier, the longest first: before a sign, or where the script changes to or from one without
+ * spaces. A name without an ending does not end before a slash, a dot, a dash or an underscore.
+ */
+export const shorterReadings = (written: string): FileReference[] => {
+  const readings: FileReference[] = []
+  for (let at = written.length - 1; at > 0 && readings.length < MAX_SHORTER; at--) {
+    const path = written.slice(0, at)
+    const next = written[at] ?? ""
+    if (path.endsWith("/") || /[\ud800-\udbff]$/.test(path)) continue
+    if (/[._/\\-]/.test(next) && !/[^/.]\.[^/]*$/.test(path)) continue
+    const isScriptChange = SPACELESS.test(path) !== SPACELESS.test(next)
+    if (LETTER.test(next) && !isScriptChange) continue
+    const range = RANGE_AFTER.exec(written.slice(at, at + 40))
+    const lines = range ? toRange(range) : undefined
+    readings.push({ path, ...(lines ? { lines } : {}) })
+  }
+  return readings
 }
 
 const ESCAPE = /\\(?:x([0-9a-f]{2})|([^\n]))/y
@@ -165,13 +219,13 @@ const isReferenceStart = (text: string, at: number): boolean => {
  * Returns the files that a text names, in order, each spelling once.
  *
  * `@src/a.ts`, `@./a.ts:10-20`, `@src/a.ts#L10-L20`, `(@src/a.ts)`, `@"a file.ts":3`. Quoted, `\"`, `\\`, `\n` and `\x60` are
- * escapes. References in code spans and fences do not count, nor an `@` joined to a word (an e-mail address). Linear in the
+ * escapes. References in code spans and fences do not count, nor an `@` joined to a word (an e-mail address) or to a path. Linear in the
  * length of the text; stops after 1,000 references, or 10,000 with repetitions. Rules: docs/handoff.md.
  */
-export const parseReferences = (text: string): FileReference[] => {
+export const readReferences = (text: string): WrittenReference[] => {
   if (!text.includes("@")) return []
   const code = findCode(text)
-  const found = new Map<string, FileReference>()
+  const found = new Map<string, WrittenReference>()
   let region = 0
   let readings = 0
   for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at)) {
@@ -188,12 +242,18 @@ export const parseReferences = (text: string): FileReference[] => {
     if (found.size === MAX_REFERENCES || readings++ === MAX_READINGS) break
     const { reference, end } = text[at + 1] === '"' ? readQuoted(text, at + 2) : readUnquoted(text, at + 1)
     if (reference) {
-      const key = `${reference.path}\0${reference.lines?.first}-${reference.lines?.last}`
+      const key = `${reference.path}\0${reference.lines?.first}-${reference.lines?.last}\0${reference.written ?? ""}`
       if (!found.has(key)) found.set(key, reference)
     }
     at = end
   }
   return [...found.values()]
+}
+
+/** The files that a text names, by the text alone: each name is taken to end with its word. */
+export const parseReferences = (text: string): FileReference[] => {
+  const named = readReferences(text).map(({ path, lines }) => ({ path, ...(lines ? { lines } : {}) }))
+  return [...new Map(named.map((each) => [JSON.stringify(each), each])).values()]
 }
 
 const PLAIN_PATH = /^(?!.*[^./]\.\.)[\p{L}\p{N}_/.+=~-]*[\p{L}\p{N}_/+=~-]$/u

@@ -107,6 +107,7 @@ type UnreadableFile = {
   /** The path as requested. */
   readonly path: string
   readonly reason: string
+  readonly isFolder?: true
 }
 
 export const MAX_FILE_BYTES = 2 * 1024 * 1024
@@ -157,7 +158,7 @@ export const readProjectFile = async (
     if ([named, real].some((each) => isSecretPath(relative(root, each)))) return refused("it may hold secrets")
     // Checked before opening, since opening a device or a pipe may already have an effect.
     const before = await stat(real)
-    if (before.isDirectory()) return refused("it is a folder")
+    if (before.isDirectory()) return { ...refused("it is a folder"), isFolder: true }
     if (!before.isFile()) return refused("it is no regular file")
     if (before.size > MAX_FILE_BYTES) return refused(`it is larger than 2 MB (${before.size} bytes)`)
     if (BINARY_EXTENSIONS.has(extname(real).toLowerCase())) return refused("it is binary")

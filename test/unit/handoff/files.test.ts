@@ -90,7 +90,7 @@ const setUp = () => {
   const root = realpathSync(temporaryFolder())
   const write = (path: string, content = "one\n"): void => writeFileSync(join(root, path), content)
   const load = (paths: readonly string[]) => {
-    const references = paths.map((path) => ({ path }))
+    const references = paths.map((path) => ({ path, written: path }))
     return loadFiles({ root, base: root }, references, { budget: { maxFiles: 2, maxBytes: 1024 } })
   }
   return { write, load }

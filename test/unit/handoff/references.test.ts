@@ -231,7 +231,7 @@ test.each([
   ["quotes", fill('@"'), 1],
   ["quotes that never end", fill(`@"${"a".repeat(5_000)}\n`), 0],
   ["escaped quotes", fill('@"\\'), 1],
-  ["brackets", fill("@a("), 0],
+  ["brackets", fill("@a("), 1],
   ["brackets between blanks", fill("@a( "), 1],
   ["closing brackets", fill(`@${")".repeat(4_000)} `), 0],
   ["fences", fill("```\n@a\n"), 1],
