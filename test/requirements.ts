@@ -246,6 +246,9 @@ export const REQUIREMENTS = {
     "What a pass costs over a plain child session is published, and the audit query over 100,000 lines takes under 1 s.",
   "pass-over.G4": "The documentation has contract, policy, errors and a worked example, and doctor knows the feature.",
 
+  "people.A2":
+    "The new session is told which files were left out of the draft, and read_session shows /handoff as it was typed.",
+  "people.A3": "handoff_session is offered to a session that asks for a handoff, not to one that only has the word.",
   "people.A1":
     "A file named in a draft is found wherever its name ends, in any script; what is no file is neither loaded nor reported as missing.",
   "queue.A6":

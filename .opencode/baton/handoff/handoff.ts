@@ -25,7 +25,7 @@ import { createReadSession } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
 import { type FileReference, parseReferences, renderReference, type WrittenReference } from "./references.ts"
 import { chooseTarget, type Starting, whyNotStarted } from "./start.ts"
-import { isOwnCommand } from "./tools.ts"
+import { asTyped, isOwnCommand } from "./tools.ts"
 
 type HandoffRequest = {
   readonly sessionID: string
@@ -284,6 +284,13 @@ export const createHandoffFeature = (
     return { compactions, activity, todos: known, task, said, git, dirtyFiles }
   }
 
+  const messagesAsTyped: Sessions["messages"] = async (...asked) => {
+    const answer = await sessions.messages(...asked)
+    if (answer.kind !== "ok") return answer
+    const messages = answer.value.messages.map((message) => asTyped(message, prompts))
+    return { ...answer, value: { ...answer.value, messages } }
+  }
+
   const userInterface = detectUi({ argv: process.argv, isMainThread })
   const childSessions = createChildSessions(client, { deadlineMs: CALL_DEADLINE_MS })
   const starting = { sessions, childSessions, records: records.list, userInterface, startDeadline }
@@ -305,7 +312,14 @@ export const createHandoffFeature = (
       now,
       random: () => randomBytes(3).toString("hex"),
     }),
-    readSession: createReadSession({ sessions, records: records.list, isSameTask, run, log, startDeadline }),
+    readSession: createReadSession({
+      sessions: { info: sessions.info, messages: messagesAsTyped },
+      records: records.list,
+      isSameTask,
+      run,
+      log,
+      startDeadline,
+    }),
     ...injection,
     /** Tells whether the session was started with a draft. */
     isHandedOver: async (sessionID: string): Promise<boolean> => {

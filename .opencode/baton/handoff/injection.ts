@@ -49,6 +49,8 @@ type InjectionDeps = {
 type Draft = {
   readonly from: string
   readonly references: readonly WrittenReference[]
+  /** The files that were left out when it was made: its text does not name them. */
+  readonly leftOut: LoadedFiles["leftOut"]
   /** Settles when the record and the ledger have the arrival, or have failed to store it. */
   readonly recorded: Promise<void>
 }
@@ -125,7 +127,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
       return undefined
     }
     const recorded = record ? recordArrival(record, sessionID) : Promise.resolve()
-    return { from: marker.from, references: readReferences(text), recorded }
+    return { from: marker.from, references: readReferences(text), leftOut: record?.leftOut ?? [], recorded }
   }
 
   const userMessage = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
@@ -133,7 +135,9 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     const draft = await draftIn(message, collectUserText(parts))
     if (!draft) return undefined
     pending.set(sessionID, draft)
-    const { blocks, leftOut } = await loadFiles(draft.references)
+    const { blocks, references, leftOut: leftOutNow } = await loadFiles(draft.references)
+    const named = new Set([...references, ...leftOutNow].map(({ path }) => path))
+    const leftOut = [...draft.leftOut.filter(({ path }) => !named.has(path)), ...leftOutNow]
     // On 1.2.15 `run` may end right after the message, without notifying its plugins.
     await withDeadline(draft.recorded, RECORD_DEADLINE_MS)
     const texts = blocks.flatMap(({ header, content }) => [header, content])

@@ -13,7 +13,15 @@ export const HANDOFF_TOOL = "handoff_session"
 export const READ_TOOL = "read_session"
 type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
 
-const WANTS_HANDOFF = /\bhandoff_session\b|\bhand[- ]?(?:off|over|ing|ed)\b/i
+/** The word alone is often about something else: a section of a handoff, one that was made. */
+const WANTS_HANDOFF = new RegExp(
+  [
+    String.raw`\bhandoff_session\b|(?:^|\s)/handoff\b`,
+    String.raw`\bhand(?:ing)?\b(?:[ -]\S+){0,4}?[ -](?:off|over)\b|\b(?:please|now) hand-?off\b`,
+    String.raw`\b(?:do|make|start|write|create|prepare|begin|need|want|run|call|for|now)(?: \S+){0,2}? hand-?off(?! ?(?:section|note|file|text)s?\b)\b`,
+  ].join("|"),
+  "im",
+)
 const WANTS_READING = /\bread_session\b|\bses_[A-Za-z0-9]{10,}/
 
 /** Returns the tools that a user's text asks for: /handoff's template names one, a draft's first line the other. */
@@ -72,11 +80,29 @@ $ARGUMENTS
 Now call the tool handoff_session with \`prompt\` and \`files\`, at once. Then tell the user what it said and end your turn.
 `
 
-/** Tells whether a user's message is our command's template, filled in; after an edit it is told by the newest text. */
-export const isOwnCommand = (prompts: Pick<PromptFiles, "read">): ((text: string) => boolean) => {
+/** Head and end of our command's template, which stand before and behind what the user typed. */
+const templateOf = (prompts: Pick<PromptFiles, "read">): [head: string, end: string] => {
   const file = prompts.read("handoff-command")
-  const head = file.kind === "text" ? (file.text.split("$ARGUMENTS")[0] ?? "").trim() : ""
+  const [head = "", end = ""] = (file.kind === "text" ? file.text : BUILT_IN_COMMAND).split("$ARGUMENTS")
+  return [head.trim(), end.trim()]
+}
+
+/** Recognises a user's message that is our command's template, filled in; after an edit by the newest text. */
+export const isOwnCommand = (prompts: Pick<PromptFiles, "read">): ((text: string) => boolean) => {
+  const [head] = templateOf(prompts)
   return (text) => OWN_COMMAND_TEXT.test(text.trim()) || (head !== "" && text.trim().startsWith(head))
+}
+
+/** Shows our command as it was typed, `/handoff GOAL`, in place of its template; another message as it is. */
+export const asTyped = (message: StoredMessage, prompts: Pick<PromptFiles, "read">): StoredMessage => {
+  if (message.info.role !== "user") return message
+  const [head, end] = templateOf(prompts)
+  const parts = message.parts.map((part) => {
+    if (part.type !== "text" || !part.text.trim().startsWith(head) || !part.text.trim().endsWith(end)) return part
+    const text = part.text.trim()
+    return { ...part, text: `/handoff ${text.slice(head.length, text.length - end.length).trim()}`.trim() }
+  })
+  return { ...message, parts }
 }
 
 const COMMAND_NAME = "handoff"

@@ -114,6 +114,13 @@ test(promised("handoff.C5", "a deleted session's pending files are forgotten"), 
   expect(injection.isPending("ses_new")).toBe(false)
 })
 
+test(promised("people.A2", "a file that was left out of the draft is named, unless it was added since"), async () => {
+  const leftOut = ["a.ts", "big.sql"].map((path) => ({ path, reason: "it is larger than 2 MB" }))
+  const { receive } = setUp({ records: [record([], { leftOut })] })
+  const texts = synthetic(await receive(DRAFT))
+  expect(texts.at(-1)).toMatch(/^Not loaded with this message;.*\n- "big.sql": it is larger than 2 MB$/)
+})
+
 test(promised(["handoff.C3", "handoff.E2"], "what was not loaded is listed for the model"), async () => {
   const leftOut = [{ path: "a\nb.bin", reason: "it is binary" }]
   const { receive } = setUp({ load: async (references) => ({ ...(await loadAll(references)), leftOut }) })

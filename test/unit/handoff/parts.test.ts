@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
 import { type HandoffFacts, renderDraft, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
@@ -7,6 +8,7 @@ import { findChain } from "../../../.opencode/baton/handoff/records.ts"
 import * as handoffTools from "../../../.opencode/baton/handoff/tools.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/user-turns.ts"
 import { parseDirtyFiles } from "../../../.opencode/baton/host/git.ts"
+import { collectUserText } from "../../../.opencode/baton/host/messages.ts"
 import { detectUi } from "../../../.opencode/baton/host/tui.ts"
 import { EMPTY_ACTIVITY } from "../../../.opencode/baton/task/activity.ts"
 import type { PromptFile } from "../../../.opencode/baton/task/prompts.ts"
@@ -17,7 +19,7 @@ import * as stored from "../../support/opencode/stored-messages.ts"
 import { createFakeSessions, createRecordedLog, handoffRecord, type LogLine } from "../../support/unit.ts"
 
 const { assistantMessage, completedTool, textPart, toolPart, userMessage, userSays } = stored
-const { createToolOffers, isOwnCommand, registerCommand, toolsAskedFor } = handoffTools
+const { asTyped, createToolOffers, isOwnCommand, registerCommand, toolsAskedFor } = handoffTools
 
 const COMMAND_PATH = "prompts/handoff-command.md"
 
@@ -54,14 +56,26 @@ describe("the command", () => {
 
 describe("the tools of a request", () => {
   test.each([
-    ["Please hand this off to a new session.", []],
+    ["Please hand this off to a new session.", ["handoff_session"]],
     ["/handoff", ["handoff_session"]],
     ["Do a hand-off now", ["handoff_session"]],
     ["call handoff_session", ["handoff_session"]],
     ["Continuing work from session ses_0123456789abcdef.", ["read_session"]],
     ["What is a beforehand offer? A shorthand over here? Secondhand edits?", []],
     ["Fix the bug.", []],
-  ])(promised("handoff.A1", "%j asks for %j"), (text, tools) => expect(toolsAskedFor(text)).toEqual(tools))
+    ["Hand it over to a new session", ["handoff_session"]],
+    ["Now a handoff.", ["handoff_session"]],
+    ["Could you prepare the handoff?", ["handoff_session"]],
+    ["With `prog desc` change only the handoff section; write the handoff section last.", []],
+    ["The last handoff said that the lexer is done. Is the beforehand check over?", []],
+    ["Read what was handed over before.", []],
+  ])(promised(["handoff.A1", "people.A3"], "%j asks for %j"), (text, tools) =>
+    expect(toolsAskedFor(text)).toEqual(tools),
+  )
+
+  test.each(["worker", "planner"])(promised("people.A3", "prompts/%s.md asks for none"), (name) => {
+    expect(toolsAskedFor(readFileSync(`prompts/${name}.md`, "utf8"))).toEqual([])
+  })
 
   test(promised("handoff.A1", "are hidden from a session that did not ask, and stay once it has asked"), () => {
     const offers = createToolOffers()
@@ -244,6 +258,16 @@ const ROLE_PROMPT = "# Worker\n\nTask: ts-b54507\n\nYou carry this one task.\n<!
 const COMMAND = "# Hand this work over to a new session\n\nThe user ends this session here."
 const EDITED_COMMAND = { kind: "text", path: "prompts/a.md", text: "Now over:\n\n$ARGUMENTS\n\nEnd." } as const
 const isCommand = isOwnCommand({ read: () => EDITED_COMMAND })
+
+test.each([
+  ["with a goal", "--start finish it", "/handoff --start finish it"],
+  ["without one", "", "/handoff"],
+])(promised("people.A2", "a filled template is shown as it was typed, %s"), (_, goal, shown) => {
+  const prompts = { read: () => EDITED_COMMAND }
+  const typed = (text: string) => collectUserText(asTyped(userSays(text, "msg_1"), prompts).parts)
+  expect(typed(EDITED_COMMAND.text.replace("$ARGUMENTS", goal))).toBe(shown)
+  expect(typed("Now over: to you.")).toBe("Now over: to you.")
+})
 
 const says = (texts: readonly string[], sessionID = "ses_1") =>
   wordsOf(
