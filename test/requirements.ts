@@ -249,6 +249,8 @@ export const REQUIREMENTS = {
   "people.A2":
     "The new session is told which files were left out of the draft, and read_session shows /handoff as it was typed.",
   "people.A3": "handoff_session is offered to a session that asks for a handoff, not to one that only has the word.",
+  "people.C2":
+    "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
   "people.A1":
     "A file named in a draft is found wherever its name ends, in any script; what is no file is neither loaded nor reported as missing.",
   "queue.A6":

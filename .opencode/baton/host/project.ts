@@ -78,6 +78,9 @@ export const accountFolder = (environment: NodeJS.ProcessEnv = process.env): str
   return join(isAbsolute(base) ? base : join(home, ".local", "state"), "baton")
 }
 
+/** OpenCode's own settings, from which it takes rules, plugins and programs to run. */
+export const SETTINGS_FILES = ["opencode.json", "opencode.jsonc"]
+
 export const OUTBOX_FOLDER = "outbox"
 export const HANDOFFS_FOLDER = "handoffs"
 export const RECORD_ENDING = ".json"

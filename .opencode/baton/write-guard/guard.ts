@@ -74,11 +74,11 @@ export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
       return `${named} is one of Baton's own files, which no agent may change. A rule of the user's own for this path allows it.`
     if (byFolded !== "asked") return undefined
     if (isTarget)
-      return `${named} is a file of Baton's: write it instead of moving one there, so that the user can be asked.`
+      return `${named} is a file that OpenCode or Baton obeys: write it instead of moving one there, so that the user can be asked.`
     if (judgePath(below(worktree, inProject(lexical)), ruled, users) !== "asked")
-      return `${named} is a file of Baton's, ${path}, under another name: write it by that one, so that the user can be asked.`
+      return `${named} is a file that OpenCode or Baton obeys, ${path}, under another name: write it by that one, so that the user can be asked.`
     if (isAlwaysAllowed)
-      return `${named} is a file of Baton's, and OpenCode asks for no edit any more since the user answered "always". Tell the user: after a restart OpenCode asks again, and a rule of the user's own for this path allows it.`
+      return `${named} is a file that OpenCode or Baton obeys, and OpenCode asks for no edit any more since the user answered "always". Tell the user: after a restart OpenCode asks again, and a rule of the user's own for this path allows it.`
     // OpenCode's rule asks for it.
     return undefined
   }

@@ -1,11 +1,19 @@
 import { evaluate, matches, type PermissionRule } from "../host/permissions.ts"
+import { SETTINGS_FILES } from "../host/project.ts"
 
 type Rule = PermissionRule
 
 /** Relative to the project. OpenCode's `*` is any text, a slash too. */
 const FOLDERS = ["baton", "plugins", "plugin", "state", "state.foreign-*", "pass-over-logs", "node_modules"]
 const DENIED = FOLDERS.map((folder) => `.opencode/${folder}/**`)
-const ASKED = [".opencode/*.json", ".opencode/opencode.json"]
+/** Of OpenCode 1 and 2: it runs the first two, and takes agents, commands and rules from the others. */
+const READ_BY_OPENCODE = ["tool", "command", "agent", "mode", "skill"].flatMap((name) => [name, `${name}s`])
+const ASKED = [
+  ".opencode/*.json",
+  ".opencode/*.jsonc",
+  ".opencode/opencode.json",
+  ...READ_BY_OPENCODE.map((folder) => `.opencode/${folder}/**`),
+]
 
 /** OpenCode's own agents that may change no file unless a rule says so. */
 const READERS = new Set(["plan", "explore", "title", "summary", "compaction"])
@@ -37,7 +45,16 @@ export type Paths = Readonly<Record<"denied" | "asked", readonly string[]>>
  */
 export const protectedPaths = (prefixes: readonly string[], prompts: readonly string[]): Paths => {
   const inProject = (paths: readonly string[]) => prefixes.flatMap((prefix) => paths.map((path) => `${prefix}${path}`))
-  return { denied: inProject(DENIED), asked: inProject([...ASKED, ...prompts]) }
+  // OpenCode reads one in each folder up to the worktree.
+  const folders = prefixes.flatMap((prefix) => prefix.split("/").map((_, at, all) => all.slice(0, at).join("/")))
+  const settings = [...new Set([...prefixes, ...folders.map((folder) => (folder === "" ? "" : `${folder}/`))])]
+  return {
+    denied: inProject(DENIED),
+    asked: [
+      ...inProject([...ASKED, ...prompts]),
+      ...settings.flatMap((folder) => SETTINGS_FILES.map((file) => `${folder}${file}`)),
+    ],
+  }
 }
 
 const upToWildcard = (pattern: string): string => pattern.replace(/[*?].*/s, "")
@@ -46,7 +63,7 @@ const upToWildcard = (pattern: string): string => pattern.replace(/[*?].*/s, "")
 const isNamed =
   ({ denied, asked }: Paths) =>
   ({ pattern }: Rule): boolean =>
-    /(?:^|[/*])(?:\.opencode|prompts)(?:\/|$)/.test(pattern) &&
+    /(?:^|[/*])(?:\.opencode|prompts)(?:\/|$)|(?:^|[/*])opencode\.jsonc?$/.test(pattern) &&
     [...denied, ...asked].some((path) => {
       const [own, users] = [upToWildcard(path), upToWildcard(pattern)]
       return own.startsWith(users) || users.startsWith(own)

@@ -21,8 +21,22 @@ const DENIED = [
   ".opencode/pass-over-logs/1",
   ".opencode/node_modules/zod/index.js",
 ]
-const ASKED = [".opencode/baton.json", ".opencode/opencode.json", "prompts/worker.md"]
-const FREE = ["src/a.ts", ".opencode/skills/a.md", "prompts/mine.md"]
+const ASKED = [
+  ".opencode/baton.json",
+  ".opencode/opencode.json",
+  ".opencode/opencode.jsonc",
+  ".opencode/tool/evil.ts",
+  ".opencode/tools/deep/evil.ts",
+  ".opencode/agent/a.md",
+  ".opencode/agents/a.md",
+  ".opencode/commands/a.md",
+  ".opencode/modes/a.md",
+  ".opencode/skills/a/SKILL.md",
+  "opencode.json",
+  "opencode.jsonc",
+  "prompts/worker.md",
+]
+const FREE = ["src/a.ts", ".opencode/notes.md", "AGENTS.md", "src/opencode.ts", "prompts/mine.md"]
 
 type Setting = string | Record<string, unknown>
 const rulesOf = (setting: Setting = {}): PermissionRule[] =>
@@ -61,16 +75,26 @@ describe("rules behind the user's own", () => {
     { agent: { build: { permission: { edit: "allow" } } } },
     { agent: { build: { permission: { edit: { "src/*": "ask" }, "*": "allow" } } } },
   ]
-  test.each(ALLOWING)(promised(["guard.A1", "guard.A2"], "deny Baton's files, ask for settings: %j"), (config) => {
-    const guarded = protectedConfig(config)
-    expect(DENIED.map((path) => decide(path, guarded))).toEqual(DENIED.map(() => "deny"))
-    expect(ASKED.map((path) => decide(path, guarded))).toEqual(ASKED.map(() => "ask"))
-  })
+  test.each(ALLOWING)(
+    promised(["guard.A1", "guard.A2", "people.C2"], "deny Baton's files, ask for settings: %j"),
+    (config) => {
+      const guarded = protectedConfig(config)
+      expect(DENIED.map((path) => decide(path, guarded))).toEqual(DENIED.map(() => "deny"))
+      expect(ASKED.map((path) => decide(path, guarded))).toEqual(ASKED.map(() => "ask"))
+    },
+  )
 
   const GUARD = DENIED[0] ?? ""
   const GUARD_DENIED = { ".opencode/**": "allow", "*guard.ts": "deny" }
   const OTHER_PROMPTS = { "*": "ask", "src/prompts/**": "deny", "*.json": "allow" }
   const denying = (pattern: string) => ({ "*": "allow", [pattern]: "deny" })
+  test(promised("people.C2", "ask for OpenCode's settings in each folder up to the worktree"), () => {
+    const { asked } = protectedPaths(["packages/app/"], [])
+    for (const path of ["opencode.json", "packages/opencode.jsonc", "packages/app/opencode.json"])
+      expect(asked, path).toContain(path)
+    expect(asked).not.toContain(".opencode/*.json")
+  })
+
   const OTHERS_ASKED = { ".opencode/baton.json": "ask", ".opencode/opencode.json": "deny", "prompts/worker.md": "ask" }
   test.each<[edit: Record<string, string>, paths: Record<string, string>]>([
     [{ ".opencode/**": "allow" }, { [GUARD]: "allow" }],

@@ -5,6 +5,7 @@ import type { ChildSessions } from "../../host/child-sessions.ts"
 import { printableLine } from "../../host/cli.ts"
 import { describeError, type Log } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
+import { SETTINGS_FILES } from "../../host/project.ts"
 import type { Requests } from "../../host/requests.ts"
 import { cutText } from "../../host/text.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
@@ -28,9 +29,11 @@ const MANIFEST = new RegExp(
   "i",
 )
 
-/** Instructions that agents obey, Baton's prompts and OpenCode's settings among them. */
-const OBEYED =
-  /(?:^|\/)(?:(?:AGENTS|CLAUDE|GEMINI)(?:\.local)?\.md|opencode\.jsonc?|prompts\/(?:handoff|handoff-command|worker|planner)\.md)$/i
+/** Instructions that agents obey, Baton's prompts and OpenCode's settings among them; what is in `.opencode` has a dot in front. */
+const OBEYED = new RegExp(
+  String.raw`(?:^|\/)(?:(?:AGENTS|CLAUDE|GEMINI)(?:\.local)?\.md|${SETTINGS_FILES.map((name) => name.replace(".", "[.]")).join("|")}|prompts\/(?:handoff|handoff-command|worker|planner)\.md)$`,
+  "i",
+)
 
 /** @returns the reason why a file may run by itself, by the kind of its name; tests and scripts are free */
 const reasonToRun = (path: string): string | undefined => {
