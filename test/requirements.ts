@@ -251,6 +251,8 @@ export const REQUIREMENTS = {
   "people.A3": "handoff_session is offered to a session that asks for a handoff, not to one that only has the word.",
   "people.C2":
     "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
+  "people.C3":
+    "A settings file that is no JSON, or has a wrong type or value, leaves off what can be off, and says so; comments and trailing commas are read, and secret files by their names are not loaded.",
   "people.A1":
     "A file named in a draft is found wherever its name ends, in any script; what is no file is neither loaded nor reported as missing.",
   "queue.A6":

@@ -14,6 +14,10 @@ const KEY_FILES: readonly RegExp[] = [
   /^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:\.(?!pub$).*)?$/,
   /(?:^|[-_.])service[-_]?account(?:[-_]key)?\.json$/,
   /\.tfstate(?:\.|$)/,
+  /\.(?:kdb|ovpn|gpg|secret|secrets|auto\.tfvars)$/,
+  /^(?:client_secret|application_default_credentials|credentials?|secrets?)(?:[-_.].*)?\.(?:json|ya?ml|toml|ini|txt|env|xml)$/,
+  /firebase-adminsdk.*\.json$/,
+  /^(?:\.?vault[-_]pass(?:word)?|\.ansible[-_]vault)/,
 ]
 const CREDENTIAL_FILES: ReadonlySet<string> = new Set([
   ".netrc",
@@ -26,11 +30,24 @@ const CREDENTIAL_FILES: ReadonlySet<string> = new Set([
   ".envrc",
   ".vault-token",
   ".my.cnf",
+  ".mylogin.cnf",
+  ".pg_service.conf",
+  ".s3cfg",
+  ".boto",
+  ".dockercfg",
+  ".terraformrc",
+  "terraform.rc",
+  "terraform.tfvars",
+  "local.settings.json",
+  "rclone.conf",
+  "wp-config.php",
+  "kubeconfig",
+  "auth.json",
 ])
-const SECRET_FOLDERS: ReadonlySet<string> = new Set([".git", ".ssh", ".gnupg", ".aws"])
+const SECRET_FOLDERS: ReadonlySet<string> = new Set([".git", ".ssh", ".gnupg", ".aws", ".azure", ".password-store"])
 /** Files whose name alone says nothing. */
 const CREDENTIAL_PATHS =
-  /(?:^|\/)(?:\.docker\/config\.json|\.kube\/config|gh\/hosts\.yml|\.cargo\/credentials(?:\.toml)?|\.m2\/settings\.xml)$/
+  /(?:^|\/)(?:\.docker\/config\.json|\.kube\/config|gh\/hosts\.yml|\.cargo\/credentials(?:\.toml)?|\.gem\/credentials|\.config\/gcloud\/.*|\.m2\/settings\.xml)$/
 
 /**
  * Tells by its path whether a file may hold secrets: files that OpenCode's own read permission guards (`*.env`, `*.env.*`

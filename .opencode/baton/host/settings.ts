@@ -1,7 +1,9 @@
 import { join } from "node:path"
+import { parseJsonc } from "./jsonc.ts"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { accountFolder, ownOrShared } from "./project.ts"
 import { isRecord, loadZod, type Parsed, type Zod } from "./schema.ts"
+import type { Notices } from "./tui.ts"
 import { readOwnTextSync, readProjectConfig } from "./untrusted.ts"
 
 export const SETTINGS_FILE = ".opencode/baton.json"
@@ -58,9 +60,12 @@ export const DEFAULT_SETTINGS: Settings = {
   notices: "all",
 }
 
+/** The settings of a file that cannot be read: what can be off is off. It may have been meant to be. */
+const SHUT_SETTINGS: Settings = { ...DEFAULT_SETTINGS, liveState: { enabled: false }, learning: { enabled: false } }
+
 type SettingsRead =
   | { readonly kind: "settings"; readonly settings: Settings; readonly isDefault: boolean }
-  /** `settings`: the valid part of the file, with defaults for the rest. `isUnchecked`: zod is not there, the file may be valid. */
+  /** `settings`: the valid part of the file; what the rest may have switched off is off. `isUnchecked`: zod is not there, the file may be valid. */
   | {
       readonly kind: "unusable"
       readonly path: string
@@ -71,13 +76,14 @@ type SettingsRead =
 
 type Issue = { readonly path: readonly PropertyKey[]; readonly keys?: readonly string[] }
 
-/** Removes the invalid parts, so that a typo in one place does not change other settings. */
+/** Removes the invalid parts, so that a typo in one place does not change other settings. A feature with one in its own section is off. */
 const withoutInvalid = (content: unknown, issues: readonly Issue[]): unknown => {
   const kept: unknown = structuredClone(content)
   if (!isRecord(kept)) return {}
   for (const { path, keys } of issues) {
     const [section, key] = path
-    if (section === undefined) for (const unknown of keys ?? []) delete kept[unknown]
+    if (section === "learning" || section === "liveState") kept[section] = { enabled: false }
+    else if (section === undefined) for (const unknown of keys ?? []) delete kept[unknown]
     else if (isRecord(kept[String(section)]) && (key !== undefined || keys)) {
       const inside = kept[String(section)] as Record<string, unknown>
       for (const name of key === undefined ? (keys ?? []) : [String(key)]) delete inside[name]
@@ -91,16 +97,16 @@ export const readSettings = async (projectRoot: string, folder?: string): Promis
   const path = ownOrShared(projectRoot, SETTINGS_FILE, folder)
   let content: unknown
   try {
-    content = JSON.parse(readProjectConfig(projectRoot, path).toString("utf8"))
+    content = parseJsonc(readProjectConfig(projectRoot, path).toString("utf8"))
   } catch (error) {
     if (isNotFound(error)) return { kind: "settings", settings: DEFAULT_SETTINGS, isDefault: true }
-    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS }
+    return { kind: "unusable", path, reason: describeError(error), settings: SHUT_SETTINGS }
   }
   let schema: ReturnType<typeof settingsSchema>
   try {
     schema = settingsSchema(await loadZod())
   } catch (error) {
-    return { kind: "unusable", path, reason: describeError(error), settings: DEFAULT_SETTINGS, isUnchecked: true }
+    return { kind: "unusable", path, reason: describeError(error), settings: SHUT_SETTINGS, isUnchecked: true }
   }
   const parsed = schema.safeParse(content)
   if (parsed.success) return { kind: "settings", settings: parsed.data, isDefault: false }
@@ -112,7 +118,7 @@ export const readSettings = async (projectRoot: string, folder?: string): Promis
     kind: "unusable",
     path,
     reason: `${place === "" ? "" : `${place}: `}${issue?.message ?? "it is not valid"}`,
-    settings: rest.success ? rest.data : DEFAULT_SETTINGS,
+    settings: isRecord(content) && rest.success ? rest.data : SHUT_SETTINGS,
   }
 }
 
@@ -130,11 +136,22 @@ export const mayHaveSetting = (projectRoot: string, name: string, folder?: strin
   }
 }
 
-/** Reads the settings. Invalid ones get their default, with one warning that names the file, the place and the expected value. */
-export const settingsOrDefaults = async (projectRoot: string, log: Log): Promise<Settings> => {
+/**
+ * Reads the settings. Invalid ones get their default, or are off, with one warning that names the file, the place and the expected value.
+ */
+export const settingsOrDefaults = async (projectRoot: string, log: Log, notices?: Notices): Promise<Settings> => {
   const read = await readSettings(projectRoot)
-  if (read.kind === "unusable")
-    log.warn("a setting is unusable: its default stands in", { path: read.path, reason: read.reason })
+  if (read.kind === "unusable") {
+    notices?.({
+      title: "a setting is unusable",
+      message: `${read.path}: ${read.reason}. What can be off is off.`,
+      isProblem: true,
+    })
+    log.warn("a setting is unusable: it has its default, and what can be off is off", {
+      path: read.path,
+      reason: read.reason,
+    })
+  }
   return read.settings
 }
 
@@ -159,7 +176,7 @@ export const accountSettingsPath = (environment = process.env): string => join(a
 export const readAccountSettings = async (environment = process.env): Promise<Parsed<typeof accountSettingsSchema>> => {
   let content: unknown
   try {
-    content = JSON.parse(readOwnTextSync(accountSettingsPath(environment)))
+    content = parseJsonc(readOwnTextSync(accountSettingsPath(environment)))
   } catch (error) {
     if (isNotFound(error)) return {}
     throw error

@@ -69,7 +69,7 @@ export const createLearningFeature = async (
   { state, sessions, ledger, outbox, tasks, notices }: Services,
   log: Log,
 ) => {
-  const { learning } = await settingsOrDefaults(projectRoot, log)
+  const { learning } = await settingsOrDefaults(projectRoot, log, notices)
   if (!learning.enabled) {
     log.debug("learning is switched off")
     return undefined

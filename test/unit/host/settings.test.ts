@@ -67,9 +67,35 @@ describe("the settings", () => {
     ['{"learning":{"enabled":false,"projet":"x"}}', { learning: OFF }],
     ['{"learning":{},"handoff":{"maxFiles":-1,"maxKilobytes":7}}', { handoff: { maxFiles: 20, maxKilobytes: 7 } }],
     ['{"liveState":{"enabled":false,"strict":3},"handoff":3}', { liveState: OFF, handoff: { maxFiles: 20 } }],
-    ["[]", { learning: { enabled: true } }],
+    ['{"notices":"loud","claims":"off"}', { notices: "all", claims: "off", learning: { enabled: true } }],
   ])(promised("handoff.C3", "%s: a typo in one place undoes nothing in another"), async (text, settings) => {
     expect(await settingsOrDefaults(withSettings(text), createRecordedLog())).toMatchObject(settings)
+  })
+
+  test.each([
+    ["[]", { learning: OFF, liveState: OFF }],
+    ['{"learning":{"enabled":false', { learning: OFF, liveState: OFF }],
+    ['{"learning":false}', { learning: OFF, liveState: { enabled: true } }],
+    ['{"learning":{"enabled":"no"}}', { learning: OFF }],
+    ['{"learning":{"enable":false}}', { learning: OFF }],
+    ['{"liveState":{"enabled":0}}', { liveState: OFF, learning: { enabled: true } }],
+    ['{"autoTask":"yes","autoHandoff":"yes"}', { autoTask: false, autoHandoff: undefined }],
+  ])(
+    promised("people.C3", "%s: what it may have switched off is off, and the user is told"),
+    async (text, settings) => {
+      const told: string[] = []
+      const notices = ({ message }: { message: string }) => void told.push(message)
+      const read = await settingsOrDefaults(withSettings(text), createRecordedLog(), notices)
+      expect({ autoHandoff: undefined, ...read }).toMatchObject(settings)
+      expect(told).toEqual([expect.stringMatching(/baton\.json: .*What can be off is off\.$/)])
+    },
+  )
+
+  test(promised("people.C3", "may have comments and trailing commas"), async () => {
+    const text =
+      '\ufeff{\n  // Not here: "learning": {}\n  "learning": { "enabled": false, /* why */ "project": "a // b, }" },\n}\n// end'
+    const settings = { learning: { enabled: false, project: "a // b, }" } }
+    expect(await readSettings(withSettings(text))).toMatchObject({ kind: "settings", settings })
   })
 
   test(promised("handoff.C3", "are published as the JSON schema that they are read with"), async () => {
