@@ -253,6 +253,8 @@ export const REQUIREMENTS = {
     "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
   "people.C3":
     "A settings file that is no JSON, or has a wrong type or value, leaves off what can be off, and says so; comments and trailing commas are read, and secret files by their names are not loaded.",
+  "people.D3":
+    "The worktrees of a bare repository have the name of its folder as their project's, or the repository's without .git.",
   "people.A1":
     "A file named in a draft is found wherever its name ends, in any script; what is no file is neither loaded nor reported as missing.",
   "queue.A6":

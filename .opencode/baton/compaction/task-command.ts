@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto"
-import { basename } from "node:path"
 import { createLruMap } from "../host/async.ts"
 import { localMinute } from "../host/cli.ts"
-import { findProjectFolder } from "../host/git.ts"
+import { findProjectFolder, projectNameOf } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import { oneLine, quoted } from "../host/quoted.ts"
 import type { Sessions } from "../host/sessions.ts"
@@ -61,7 +60,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
   const list = createTaskList(deps)
 
   const findProject = async (): Promise<string> =>
-    (await settings()).learning.project ?? basename(await findProjectFolder(projectRoot))
+    (await settings()).learning.project ?? projectNameOf(await findProjectFolder(projectRoot))
 
   const describeOwn = async (binding: SessionTask | undefined): Promise<string> => {
     if (!binding) return "This session has no task."

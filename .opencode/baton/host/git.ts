@@ -70,11 +70,15 @@ export const findProjectFolder = async (projectRoot: string): Promise<string> =>
     const gitFolder = await findGitFolder(folder)
     if (gitFolder !== undefined) {
       const common = resolve(gitFolder, (await readGitText(join(gitFolder, "commondir"))) ?? ".")
-      return realpath(basename(common) === ".git" ? dirname(common) : common)
+      // `.git`, `.bare`: the folder around it has the name.
+      return realpath(basename(common).startsWith(".") ? dirname(common) : common)
     }
     if (dirname(folder) === folder) return realpath(projectRoot)
   }
 }
+
+/** The name of a project's folder (see `findProjectFolder`); of a bare repository without its ending. */
+export const projectNameOf = (folder: string): string => basename(folder).replace(/(?<=.)\.git$/, "")
 
 const GIT_DEADLINE_MS = 1_000
 /** Longer, since `git status` looks at every file of the worktree. */

@@ -1,9 +1,8 @@
-import { basename } from "node:path"
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import type { Core, Instance } from "../core/core.ts"
 import type { Services } from "../core/services.ts"
 import { createKeyedQueue, createLruMap, withDeadline } from "../host/async.ts"
-import { findProjectFolder } from "../host/git.ts"
+import { findProjectFolder, projectNameOf } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { collectUserText, disableTools } from "../host/messages.ts"
@@ -25,7 +24,7 @@ import { createSessionRecords, type LearningProject, type SessionRecord, type St
 /** @param named the user's own name for the project, from the settings */
 export const findLearningProject = async (projectRoot: string, named: string | undefined): Promise<LearningProject> => {
   const folder = await findProjectFolder(projectRoot)
-  return { name: named ?? basename(folder), folder, onlyFolder: named === undefined ? folder : undefined }
+  return { name: named ?? projectNameOf(folder), folder, onlyFolder: named === undefined ? folder : undefined }
 }
 
 const REASON_CHARACTERS = 200

@@ -1,5 +1,4 @@
-import { basename } from "node:path"
-import { findProjectFolder } from "../../host/git.ts"
+import { findProjectFolder, projectNameOf } from "../../host/git.ts"
 import { SILENT } from "../../host/log.ts"
 import { nearestProject } from "../../host/project.ts"
 import { settingsOrDefaults } from "../../host/settings.ts"
@@ -8,5 +7,5 @@ import { settingsOrDefaults } from "../../host/settings.ts"
 export const findFolderProject = async (folder: string): Promise<string> => {
   const root = nearestProject(folder)
   const { learning } = await settingsOrDefaults(root, SILENT)
-  return learning.project ?? basename(await findProjectFolder(root))
+  return learning.project ?? projectNameOf(await findProjectFolder(root))
 }
