@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { createLruMap, type KeyedQueue } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
-import { isAlive, ownStart, startOfProcess } from "../host/process.ts"
+import { isAlive, ownStart, startOfProcess } from "../host/process-identity.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { redact } from "../host/secrets.ts"
 import type { StoredMessage } from "../host/sessions.ts"

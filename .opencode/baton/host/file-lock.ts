@@ -3,7 +3,7 @@ import { readlinkSync, rmSync, statSync, utimesSync } from "node:fs"
 import { hostname } from "node:os"
 import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
-import { isAlive, ownStart, startOfProcess } from "./process.ts"
+import { isAlive, ownStart, startOfProcess } from "./process-identity.ts"
 import { createExclusively, removeQuietly, TEMPORARY } from "./state-mark.ts"
 import { readOwnTextSync } from "./untrusted.ts"
 
