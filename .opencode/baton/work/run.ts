@@ -1,5 +1,5 @@
 import { realpathSync } from "node:fs"
-import { readHost } from "../ledger/embedded/claims.ts"
+import { readHost } from "../host/process-identity.ts"
 import { type Agent, startAgent } from "./agent.ts"
 import { checksIn, redLine, runCheck } from "./checks.ts"
 import { firstMessage, judgeExit, resumeMessage, type Stopped, sessionToResume } from "./judge.ts"

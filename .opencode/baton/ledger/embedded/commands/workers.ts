@@ -1,4 +1,5 @@
-import { isProcessGone, putClaim, readCurrentClaim, readHost, readProcessStart } from "../claims.ts"
+import { hasEnded, readHost, startOfProcess } from "../../../host/process-identity.ts"
+import { putClaim, readCurrentClaim } from "../claims.ts"
 import { type Command, JSON_FLAG, refuse } from "../command.ts"
 import { goJson, padRight } from "../format.ts"
 import { findItem } from "../items.ts"
@@ -28,7 +29,9 @@ const readWorkers = (store: LedgerStore): WorkerRow[] => store.all("SELECT * FRO
 
 /** Its process runs, or it is on another host and was seen within a lease. */
 const isAlive = (worker: WorkerRow, nowMs: number): boolean =>
-  worker.host === readHost() ? !isProcessGone(worker) : Date.parse(worker.seen) > nowMs - SESSION_LEASE_MS
+  worker.host === readHost()
+    ? !hasEnded(worker.pid, worker.process_start)
+    : Date.parse(worker.seen) > nowMs - SESSION_LEASE_MS
 
 const workerBeat: Command = {
   name: "worker-beat",
@@ -55,7 +58,7 @@ const workerBeat: Command = {
                 id,
                 host: readHost(),
                 pid: countAt(given, "pid"),
-                process_start: readProcessStart(countAt(given, "pid")),
+                process_start: startOfProcess(countAt(given, "pid")),
                 project: textAt(given, "project"),
                 directory: textAt(given, "directory"),
                 slots: countAt(given, "slots"),
