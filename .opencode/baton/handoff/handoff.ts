@@ -267,7 +267,7 @@ export const createHandoffFeature = (
 
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
     const [history, before, binding, task, todos, git, dirtyFiles] = await Promise.all([
-      readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
+      readHistory(sessions, sessionID, { root, shouldStop: startDeadline() }),
       saidBefore(sessionID),
       tasks.find(sessionID),
       readTask(sessionID),

@@ -127,7 +127,7 @@ const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<s
   let first: StoredMessage | undefined
   for await (const answer of messagePages(sessions, sessionID, {
     size: PAGE_MESSAGES,
-    isOver: () => pages++ >= MAX_PAGES,
+    shouldStop: () => pages++ >= MAX_PAGES,
   })) {
     if (answer.kind === "failed") return undefined
     const { messages, isOldest } = answer.value

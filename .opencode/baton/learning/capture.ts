@@ -220,8 +220,8 @@ export const createCapture = (deps: CaptureDeps) => {
      */
     confirm: async (sessionID: string, messageIDs: readonly string[]): Promise<boolean> => {
       const texts = new Map<string, string>()
-      const isOver = (): boolean => messageIDs.every((id) => texts.has(id))
-      for await (const page of messagePages(sessions, sessionID, { size: NEWEST_MESSAGES, isOver })) {
+      const shouldStop = (): boolean => messageIDs.every((id) => texts.has(id))
+      for await (const page of messagePages(sessions, sessionID, { size: NEWEST_MESSAGES, shouldStop })) {
         if (page.kind === "failed" && !page.missing) {
           log.warn("what an earlier process left is not confirmed", { sessionID, reason: page.reason })
           return false

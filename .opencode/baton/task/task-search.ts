@@ -96,10 +96,10 @@ export const createTaskSearch = (deps: TaskSearchDeps) => {
     // A subagent's messages are an agent's words, which bind nothing.
     if ((await parentOf(sessionID)).parentID !== null) return { kind: "nothing", isCertain: true }
     const over = now().getTime() + searchDeadlineMs
-    const isOver = () => now().getTime() >= over
+    const deadlinePassed = () => now().getTime() >= over
     let isCertain = false
     const later: StoredMessage[][] = []
-    for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+    for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, shouldStop: deadlinePassed })) {
       if (answer.kind === "failed") {
         log.warn("task not found: the history cannot be read", { sessionID, reason: answer.reason })
         return { kind: "nothing", isCertain: false }

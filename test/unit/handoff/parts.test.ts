@@ -135,7 +135,7 @@ describe("a session's history", () => {
 
   test.each([true, false])(promised("handoff.A2", "gives first request and work (cursors: %s)"), async (cursors) => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
-    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
+    const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => false })
     expect(history.words[0]?.text).toBe("The first request.\n  Verbatim.")
     expect(history.words).toHaveLength(601)
     const files = history.activity.files.map(({ path, reads, changes }) => `${path} ${reads} ${changes}`)
@@ -147,7 +147,7 @@ describe("a session's history", () => {
   test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
     let pages = 0
-    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
+    const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => pages++ > 0 })
     expect(history.words.map(({ text }) => text)).not.toContain("The first request.\n  Verbatim.")
     expect(history.incomplete).toBe("it took too long")
     expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
