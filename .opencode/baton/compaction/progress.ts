@@ -82,7 +82,7 @@ const isOfThisHost = ({ host }: OpenWork): boolean => host === hostname()
 const openStore = ({ state, log }: Pick<ProgressDeps, "state" | "log">) =>
   createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
 
-/** Tells whether a session is in the middle of a turn, in this process or another one on this host. */
+/** A session is at work in the middle of a turn, in this process or another one on this host. */
 export const createIsAtWork = (deps: Pick<ProgressDeps, "state" | "log">) => {
   const store = openStore(deps)
   return async (sessionID: string): Promise<boolean> => {

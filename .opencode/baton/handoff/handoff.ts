@@ -308,7 +308,7 @@ export const createHandoffFeature = (
     }),
     readSession: createReadSession({ sessions, records: records.list, isSameTask, run, log, startDeadline }),
     ...injection,
-    /** Tells whether the session was started with a draft. */
+    /** Started with a draft. */
     isHandedOver: async (sessionID: string): Promise<boolean> => {
       const all = await records.list()
       return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))

@@ -158,7 +158,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   return {
     /** @returns the change that adds the files; undefined for a message without a draft */
     userMessage,
-    /** Tells whether files of a draft could not be added in time; the next message gets them. */
+    /** Files of a draft could not be added in time; the next message gets them. */
     isPending: (sessionID: string): boolean => pending.has(sessionID),
     forget: (sessionID: string): void => {
       pending.delete(sessionID)

@@ -27,7 +27,7 @@ type ChainDeps = {
   shouldStop: () => boolean
 }
 
-/** Tells whether the user wrote in a session that was started with this draft. If it cannot be read, the user did not. */
+/** In a session that was started with this draft. If it cannot be read, the user has not. */
 const hasUserWritten = async (
   { sessions, shouldStop }: ChainDeps,
   sessionID: string,

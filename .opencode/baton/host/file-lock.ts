@@ -128,7 +128,7 @@ export const createFileLock = (deps: FileLockDeps) => {
   }
 
   return {
-    /** Tells whether a live process holds the lock, without taking it. */
+    /** Held by a live process; asked without taking it. */
     isTaken: async (): Promise<boolean> => {
       const current = readOwner(path)
       return current !== undefined && !isStale(current)

@@ -7,7 +7,7 @@ export const errorCode = (error: unknown): string | undefined =>
 
 export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
 
-/** Tells whether the file system has no hard links. */
+/** The file system has no hard links. */
 export const hasNoLinks = (error: unknown): boolean =>
   ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")
 

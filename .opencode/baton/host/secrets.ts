@@ -121,7 +121,7 @@ const isRandom = (token: string): boolean =>
   (token.match(/[a-z]{4,}|[A-Z]{4,}/g)?.join("").length ?? 0) < token.length / 2 &&
   entropy(token) >= MIN_ENTROPY_BITS
 
-/** Tells whether a private key begins in a text; all its sentences may then be part of the key. */
+/** Once a private key begins in a text, all its sentences may be part of the key. */
 export const holdsPrivateKey = (text: string): boolean => PRIVATE_KEY.test(text)
 
 const SEARCHED_CHARACTERS = 4_000

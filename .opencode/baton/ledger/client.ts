@@ -159,7 +159,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   const runner = createLedgerRunner(deps)
   const { readClaim, ...claims } = createClaimCalls(runner, log)
 
-  /** Tells whether sessions of this project had tasks, so that there was a ledger. */
+  /** Sessions of this project had tasks, so there was a ledger. */
   const hasTasks = async (): Promise<boolean> => (await readdir(state.path(TASKS_FOLDER)).catch(() => [])).length > 0
 
   /** Features that ask for one task at the same time share the call. */

@@ -136,7 +136,7 @@ export const learningCheck: Check = {
   },
 }
 
-/** Tells whether the policy sets nothing, as the bundle's own. */
+/** The bundle's own policy sets nothing. */
 const isAsInstalled = (path: string): boolean => {
   try {
     const policy: unknown = JSON.parse(readOwnTextSync(path, { isForeign: true }))

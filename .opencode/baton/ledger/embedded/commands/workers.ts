@@ -98,7 +98,7 @@ const workerWant: Command = {
   run: ({ args: [wanted = "", id], flags }, context) => {
     if (!WANTED.includes(wanted)) throw refuse(`expected one of ${WANTED.join(", ")}, received "${wanted}"`)
     const project = flags.text("project")
-    const told = context.write((store) => {
+    const changed = context.write((store) => {
       store.run(WORKERS)
       const alive = readWorkers(store).filter(
         (worker) =>
@@ -109,7 +109,7 @@ const workerWant: Command = {
       for (const worker of alive) store.update("baton_workers", { id: worker.id }, { wanted })
       return alive
     })
-    return flags.has("json") ? [goJson(told)] : told.map((worker) => worker.id)
+    return flags.has("json") ? [goJson(changed)] : changed.map((worker) => worker.id)
   },
 }
 
