@@ -1,4 +1,5 @@
 import { realpathSync } from "node:fs"
+import { setTimeout as pause } from "node:timers/promises"
 import { readHost } from "../host/process-identity.ts"
 import { type Agent, startAgent } from "./agent.ts"
 import { checksIn, redLine, runCheck } from "./checks.ts"
@@ -6,7 +7,7 @@ import { firstMessage, judgeExit, resumeMessage, type Stopped, sessionToResume }
 import type { RunState, Taken, WorkLedger } from "./ledger.ts"
 import { type LiveView, readLive } from "./live.ts"
 import type { WorkOptions } from "./options.ts"
-import { endMarked, isTaskAtWork, pause, RUN_MARK } from "./processes.ts"
+import { endMarked, isTaskAtWork, RUN_MARK } from "./processes.ts"
 import { branchOf, type Worktrees } from "./worktrees.ts"
 
 // One run of one agent on one task, from its start to what becomes of the task.
