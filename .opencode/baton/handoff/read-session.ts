@@ -2,7 +2,7 @@ import type { Log } from "../host/log.ts"
 import { type RunProcess, runScript } from "../host/process.ts"
 import { bundleRoot } from "../host/project.ts"
 import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
-import { cutText, cutTextStart } from "../host/text.ts"
+import { counted, cutText, cutTextStart } from "../host/text.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript, type ToolDetail } from "./transcript.ts"
 
@@ -164,7 +164,7 @@ const searchSession = async (
   }
   const texts = newestThatFit(matches)
   const more = matches.length > texts.length || !isWhole
-  const count = `${texts.length} ${texts.length === 1 ? "match" : "matches"} in the newest ${searched} messages`
+  const count = `${counted(texts.length, "match", "matches")} in the newest ${searched} messages`
   const footer = more
     ? `(${count}; older ones were not searched. Use a narrower search to see more.)`
     : `(${count}, which is the whole session. Use before: "<message id>" to read around one.)`

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import { isRecord } from "./schema.ts"
 import type { StoredMessage } from "./sessions.ts"
-import { cutText } from "./text.ts"
+import { shorten } from "./text.ts"
 
 /** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
 type TextPartLike = {
@@ -132,7 +132,7 @@ export const summaryLine = (summary: string): string => {
   }))
   const filled = lines.filter(({ text }) => text !== "")
   const chosen = (filled.find(({ isHeading }) => !isHeading) ?? filled[0])?.text ?? ""
-  return chosen.length > ONE_LINE_CHARACTERS ? `${cutText(chosen, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
+  return shorten(chosen, ONE_LINE_CHARACTERS)
 }
 
 const NOTE_ID = "prt_baton"

@@ -1,4 +1,4 @@
-import { cutText } from "./text.ts"
+import { cutText, onOneLine } from "./text.ts"
 
 /** The first line of a private key; the lines after it look like any other base64. */
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
@@ -196,4 +196,4 @@ export const redact = (text: string): string => {
 
 /** The first characters of a text as one line without secrets. What is cut off was looked at, so that no half of a secret stays. */
 export const redactedLine = (text: string, characters: number): string =>
-  cutText(redact(cutText(text, SEARCHED_CHARACTERS).replaceAll(/\s+/g, " ").trim()), characters)
+  cutText(redact(onOneLine(cutText(text, SEARCHED_CHARACTERS))), characters)

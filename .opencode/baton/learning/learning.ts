@@ -12,7 +12,7 @@ import type { SessionInfo, StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createShownMessages } from "../host/shown-messages.ts"
 import { readSigner } from "../host/state-mark.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
 import { asksForLearnings, LEARNING_TOOLS } from "./asks.ts"
@@ -44,7 +44,7 @@ export const retireEntry = (
   folder,
   key,
   as: "forgotten",
-  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${cutText(reason.replaceAll(/\s+/g, " ").trim(), REASON_CHARACTERS)}`,
+  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${cutText(onOneLine(reason), REASON_CHARACTERS)}`,
 })
 
 const CAPTURE_DELAY_MS = 2_000

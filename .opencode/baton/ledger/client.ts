@@ -1,7 +1,7 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 import { TASKS_FOLDER } from "../task/session-task.ts"
 import { TextTooLongError, takeBytes, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
@@ -214,7 +214,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   }
 
   /** A title as one argument, in one line. */
-  const titleOf = (title: string): string => toArgument(title).replaceAll(/\s+/g, " ").trim()
+  const titleOf = (title: string): string => onOneLine(toArgument(title))
 
   return {
     ...createLearningCalls({

@@ -1,4 +1,5 @@
 import { hasEnded, readHost } from "../../host/process-identity.ts"
+import { escapeCharacter } from "../../host/text.ts"
 import { localMinute } from "./format.ts"
 import { isClosed } from "./items.ts"
 import { type Cell, type ClaimRow, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
@@ -28,8 +29,7 @@ export const isClaimed = (claim: ClaimRow | undefined, item: ItemRow, nowMs: num
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** Writes line ends, control characters and changes of direction as `\u000a`: a claim is shown to agents within a sentence. */
-export const escapeUnprintable = (text: string): string =>
-  text.replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+export const escapeUnprintable = (text: string): string => text.replaceAll(UNPRINTABLE, escapeCharacter)
 
 /** Held by a session of the same OpenCode, which runs this program with its own pid in BATON_PID. */
 const isOfOwnProcess = ({ pid, host }: ClaimRow): boolean =>
