@@ -89,7 +89,7 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
 }
 
 describe("work in progress", () => {
-  test(promised("sessions.A1", "is recorded when the turn ends, and at most once a minute"), async () => {
+  test(promised("sessions.A1", "work is recorded when the turn ends, and at most once a minute"), async () => {
     const { progress, change, sections, mark } = setUp()
     change("a.ts")
     expect(mark()).toMatchObject({ sessionID, pid: process.pid, isIdle: false })
@@ -107,7 +107,7 @@ describe("work in progress", () => {
   })
 
   test(
-    promised(["sessions.A1", "task.B3"], "is recorded at once where the last record was another task's"),
+    promised(["sessions.A1", "task.B3"], "work is recorded at once where the last record was another task's"),
     async () => {
       const { progress, change, takeTask, sections, added } = setUp()
       takeTask(OTHER_BINDING)
@@ -146,7 +146,7 @@ describe("work in progress", () => {
     { name: "not recorded while an earlier one waits", how: "waits", of: taskID, records: 0 },
     { name: "not recorded while an earlier one is parked", how: "parked", of: taskID, records: 0 },
     { name: "recorded while one of another task is parked", how: "parked", of: OTHER_BINDING.taskID, records: 1 },
-  ])(promised("sessions.A1", "is $name"), async ({ how, of, records }) => {
+  ])(promised("sessions.A1", "work in progress is $name"), async ({ how, of, records }) => {
     const { progress, change, sections, outbox } = setUp()
     const earlier = { kind: "handoff", taskID: of, sessionID, section: "earlier" } as const
     const record = { version: 1, createdAt: "", entry: earlier } as const
@@ -157,7 +157,7 @@ describe("work in progress", () => {
     expect(await sections(records)).toHaveLength(records)
   })
 
-  test(promised(["sessions.A1", "task.B3"], "is recorded in the task that it was done for"), async () => {
+  test(promised(["sessions.A1", "task.B3"], "work is recorded in the task that it was done for"), async () => {
     const { change, takeTask, sections, added } = setUp()
     change("a.ts")
     takeTask(BINDING)
@@ -176,7 +176,7 @@ describe("work in progress", () => {
   const words = "## The user's own words, newest first"
 
   test(
-    promised(["sessions.A1", "words.A6"], "is left by a message of the user's alone, with the answer's end"),
+    promised(["sessions.A1", "words.A6"], "work is left by a message of the user's alone, with the answer's end"),
     async () => {
       const long = `${"x".repeat(900)}The lexer is proven; CRLF is open.`
       const { progress, sections } = setUp(EMPTY_STATE, [answer("An older one."), answer(long)])

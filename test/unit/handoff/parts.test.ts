@@ -264,7 +264,7 @@ describe("the user's own words", () => {
     ["without an answer to /task", ["Build it.", "/task\n\nThis session has no task."], ["Build it."]],
     ["as typed, a heading inside too", ["Build it.\n\n# Worker\n  x"], ["Build it.\n\n# Worker\n  x"]],
     ["none", [COMMAND, "# Planner\n", " "], []],
-  ])(promised(["handoff.F1", "words.A1"], "are taken %s"), (_why, texts, words) => {
+  ])(promised(["handoff.F1", "words.A1"], "the user's own words are taken %s"), (_why, texts, words) => {
     expect(collect(texts)).toEqual(words)
   })
 

@@ -101,7 +101,7 @@ describe("the lock", () => {
       writtenIn: beforeThisProcess,
       isTaken: true,
     },
-  ])("of $of is taken: $isTaken", async ({ left, writtenIn = now, after = 0, isTaken }) => {
+  ])("a lock of $of is taken: $isTaken", async ({ left, writtenIn = now, after = 0, isTaken }) => {
     const { path, lock, leaveBehind } = setUp()
     await leaveBehind(left)
     const written = new Date(inSeconds(writtenIn())())
