@@ -5,7 +5,6 @@ import type { Figure, Measurement, Results, Rows, Unit } from "./results.ts"
 const LEAST_PRECISION = 0.95
 const LEAST_RECALL = 0.6
 
-/** Tells whether precision and recall are high enough. */
 export const isPrecise = ({ precision, recall }: Rows["detection"]): boolean =>
   precision >= LEAST_PRECISION && recall >= LEAST_RECALL
 

@@ -70,7 +70,7 @@ const script: Script = async (request) => {
   return CHILDREN[child]?.[steps]?.() ?? DONE
 }
 
-/** Tells whether work after the turn's end, such as a subagent's closing words, is over. */
+/** Work after the turn's end, such as a subagent's closing words, is over, too. */
 const isQuiet = async ({ client }: TestServer): Promise<true | undefined> => {
   const { data } = await client.session.status()
   return (data && Object.values(data).every(({ type }) => type === "idle")) || undefined

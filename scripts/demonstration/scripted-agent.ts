@@ -25,7 +25,7 @@ const CHECKPOINT = "Checkpoint: node --test passes"
 const VERIFIED = "Verified: the definition of done holds"
 const MARKS = [LOOP, TRIED, CHECKPOINT, VERIFIED]
 
-/** Tells whether the log has this line or a later one, or the step before it is seen. */
+/** The log has this line or a later one, or the step before it is seen. */
 const isPast =
   (mark: string, isSeen: Step["isDone"] = () => false) =>
   (seen: string) =>
@@ -73,7 +73,7 @@ const taskIn = (seen: string): string | undefined => /\bTask: (ts-[0-9a-f]{6})\b
 /** The prog commands that the agent uses. */
 const commandsOf = (taskID: string): string[] => ["show", "log", "done"].map((command) => `prog ${command} ${taskID}`)
 
-/** Tells whether a request holds all that the work needs. */
+/** A request that holds all that the work needs. */
 const isAssigned = (seen: string, taskID: string): boolean =>
   [TASK.specification, TASK.definitionOfDone, ...commandsOf(taskID)].every((fact) => seen.includes(fact))
 

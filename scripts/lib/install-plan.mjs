@@ -57,7 +57,7 @@ export const PASS_POLICY = ".opencode/pass-over.json"
 /** Written by a first installation that was asked for automatic tasks. It is the user's from then on, like the policy. */
 export const SETTINGS = ".opencode/baton.json"
 const SETTINGS_TEXT = '{\n  "autoTask": true\n}\n'
-/** Tells whether the settings that are there now switch automatic tasks on. @param {Plan} plan */
+/** The settings that are there now switch automatic tasks on. @param {Plan} plan */
 const hasAutoTask = (plan) => {
   try {
     return JSON.parse(read(plan.at(SETTINGS)).toString()).autoTask === true
@@ -245,12 +245,12 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
   const record = []
 
   const isKnown = (/** @type {string} */ path) => knownPaths.includes(path)
-  /** Tells whether the path is an unchanged file of an earlier installation. */
+  /** An unchanged file of an earlier installation. */
   const isUntouched = (/** @type {string} */ path) => {
     return isRegular(at(path)) && knownLines.includes(lineOf(read(at(path)), path))
   }
 
-  /** Tells whether the user's decision may be added: for the first time, or by a run that was cut off before it did. */
+  /** The user's decision may be added: for the first time, or by a run that was cut off before it did. */
   const isOpen = (/** @type {string} */ path) => !isKnown(path) || fileLines.includes(pendingLine(path))
   const knownLinesOf = (/** @type {string} */ path) => knownLines.filter((line) => pathIn(line) === path)
 

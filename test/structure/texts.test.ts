@@ -31,7 +31,7 @@ const ASCII_CALL = /\.(?:digest\("hex"\)|toISOString\(\))$/
 const METHODS = ["slice", "substring", "substr"]
 const LIMIT_NAME = /(?:characters|limit|max|most|room|width|size|count)$|^(?:max|most)(?![a-z])/i
 
-/** Tells whether a place in a text is a number from the source or from the caller, and not one that was looked for. */
+/** A number from the source or from the caller, and not one that was looked for. */
 const isLimit = (place: ast.Expression, checker: Checker): boolean => {
   const isOne = (part: ast.Expression): boolean => isLimit(part, checker)
   if (ast.isParenthesizedExpression(place)) return isOne(place.expression)

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
 
-/** Tells whether this machine can hold the OS boundary of a pass; scripts/test warns where it cannot. */
+/** This machine can hold the OS boundary of a pass; scripts/test warns where it cannot. */
 export const HAS_BUBBLEWRAP =
   spawnSync("bwrap", ["--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]).status === 0

@@ -43,7 +43,7 @@ type ClaimsDeps = {
   tasks: Pick<TaskRegistry, "owner">
   /** Reads the setting. */
   mode: () => Promise<ClaimsMode>
-  /** Tells whether a session of this project has the task and is not at work. */
+  /** True for a session of this project that has the task and is not at work. */
   isIdleOn: (taskID: string, sessionID: string) => Promise<boolean>
   /** The ends of sessions' runs, as far as they were seen. */
   endsOf: (bindings: readonly Pick<SessionTask, "sessionID" | "taskID">[]) => RunEnd[]

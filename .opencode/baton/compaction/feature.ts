@@ -20,7 +20,7 @@ import { createSessionStates, sessionStateSchema, withoutTask } from "./session-
 import { createSessionTracker } from "./session-tracker.ts"
 import { createTaskNotes } from "./task-notes.ts"
 
-/** Tells whether an agent may use the shell: of the rules for all uses of a tool, the last one counts in OpenCode. */
+/** Of an agent's rules for all uses of a tool, the last one counts in OpenCode. */
 const maySeeShell = (agents: readonly unknown[], name: string): boolean => {
   const agent = agents.find((each) => isRecord(each) && each.name === name)
   const rules = isRecord(agent) && Array.isArray(agent.permission) ? agent.permission.filter(isRecord) : []
@@ -63,7 +63,7 @@ export const createCompactionFeature = (
     ),
     claimsMode,
     isAtWork,
-    /** Tells whether a session of this project has the task and is not at work. @param sessionID "" for a claim by hand */
+    /** True for a session of this project that has the task and is not at work. @param sessionID "" for a claim by hand */
     isIdleOn: async (taskID: string, sessionID: string): Promise<boolean> =>
       sessionID !== "" && (await tasks.readStored(sessionID))?.taskID === taskID && !(await isAtWork(sessionID)),
     facts,
@@ -131,7 +131,7 @@ export const createCompactionFeature = (
       (await taskCommand()).begin(sessionID, { messageID: id, text: collectUserText(parts) }),
     showTask: async (sessionID: string) => (await taskCommand()).show(sessionID),
     logToTask: async (sessionID: string, message: string) => (await taskCommand()).log(sessionID, message),
-    /** Tells whether the newest message's agent works on a task and may not use bash. */
+    /** True where the newest message's agent works on a task and may not use bash. */
     needsTaskTools: async (messages: readonly StoredMessage[]): Promise<boolean> => {
       const user = messages.findLast(({ info }) => info.role === "user")?.info
       const binding = user && tasks.cached(user.sessionID)

@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { createLruMap, type KeyedQueue } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
-import { isAlive, ownStart, startOfProcess } from "../host/process.ts"
+import { hasEnded, ownStart } from "../host/process-identity.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { redact } from "../host/secrets.ts"
 import type { StoredMessage } from "../host/sessions.ts"
@@ -76,21 +76,18 @@ const lastAnswerIn = (messages: readonly StoredMessage[]): string => {
   return redact(end.length < text.trim().length ? `…${end}` : end)
 }
 
-const hasEnded = ({ pid, startedAt }: OpenWork): boolean => {
-  if (!isAlive(pid)) return true
-  const start = startedAt === "" ? undefined : startOfProcess(pid)
-  return start !== undefined && start !== startedAt
-}
+/** Without the pid namespace, which is another one when a container starts again. */
+const isOfThisHost = ({ host }: OpenWork): boolean => host === hostname()
 
 const openStore = ({ state, log }: Pick<ProgressDeps, "state" | "log">) =>
   createJsonStore({ state, folder: FOLDER, schema: openWorkSchema, log })
 
-/** Tells whether a session is in the middle of a turn, in this process or another one on this host. */
+/** A session is at work in the middle of a turn, in this process or another one on this host. */
 export const createIsAtWork = (deps: Pick<ProgressDeps, "state" | "log">) => {
   const store = openStore(deps)
   return async (sessionID: string): Promise<boolean> => {
     const work = await store.read(sessionID)
-    return work?.isIdle === false && work.host === hostname() && !hasEnded(work)
+    return work?.isIdle === false && isOfThisHost(work) && !hasEnded(work.pid, work.startedAt)
   }
 }
 
@@ -227,7 +224,7 @@ export const createProgress = (deps: ProgressDeps) => {
   const recoverAll = async (): Promise<void> => {
     for (const sessionID of await store.keys()) {
       const work = await store.read(sessionID)
-      if (work?.host === hostname() && hasEnded(work)) await recoverOne(work)
+      if (work && isOfThisHost(work) && hasEnded(work.pid, work.startedAt)) await recoverOne(work)
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Event } from "@opencode-ai/sdk"
 import { createLruMap } from "../host/async.ts"
-import { field, type RawEvent, sessionOf, text } from "../host/schema.ts"
+import { count, field, type RawEvent, sessionOf, text, tokensIn } from "../host/schema.ts"
 import { redactedLine } from "../host/secrets.ts"
 import type { RunEnd } from "../ledger/ledger.ts"
 
@@ -70,13 +70,6 @@ const nextTryIn = (headers: unknown, nowMs: number): string => {
   const at = ms > 0 ? nowMs + ms : seconds > 0 ? nowMs + seconds * 1_000 : Date.parse(given)
   return at > nowMs && at < nowMs + 31 * 24 * 60 * 60_000 ? new Date(at).toISOString() : ""
 }
-
-const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
-
-const tokensIn = (info: unknown): number =>
-  ["input", "output", "reasoning"].reduce((sum, name) => sum + count(field(info, "tokens", name)), 0) +
-  count(field(info, "tokens", "cache", "read")) +
-  count(field(info, "tokens", "cache", "write"))
 
 const MAX_SESSIONS = 500
 

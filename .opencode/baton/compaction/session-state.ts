@@ -159,7 +159,7 @@ export const withoutTask = ({ count, recorded, contextTokens }: SessionState): S
   contextTokens,
 })
 
-/** Tells whether the newest handoff is of one of the session's own compactions. */
+/** True where the newest handoff is of one of the session's own compactions. */
 export const hasOwnHandoff = ({ lastHandoff, recorded }: SessionState): boolean =>
   lastHandoff !== undefined && recorded.includes(lastHandoff.summaryID)
 

@@ -84,7 +84,7 @@ const createActivityTracker = ({
   }
 }
 
-/** Tells whether the agent of a user's message may use the shell. */
+/** Asks for the agent of a user's message. */
 type MayUseShell = (message: UserMessage) => Promise<boolean>
 
 type SessionTrackerDeps = {

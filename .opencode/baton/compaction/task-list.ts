@@ -6,7 +6,7 @@ import type { Ledger, LedgerTask, TaskSummary } from "../ledger/ledger.ts"
 
 export type TaskListDeps = {
   ledger: Pick<Ledger, "readTask" | "listTasks" | "readyTasks" | "listClaims">
-  /** Tells whether a session of this project has the task and is not at work. */
+  /** True for a session of this project that has the task and is not at work. */
   isIdleOn: (taskID: string, sessionID: string) => Promise<boolean>
   now: () => Date
 }

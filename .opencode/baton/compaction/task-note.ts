@@ -1,5 +1,6 @@
 import type { GitState } from "../host/git.ts"
 import { oneLine, quoted } from "../host/quoted.ts"
+import { counted } from "../host/text.ts"
 import type { Notice } from "../host/tui.ts"
 import type { HandoffTitle } from "../ledger/description.ts"
 import type { TaskSummary } from "../ledger/ledger.ts"
@@ -167,9 +168,7 @@ const gitText = ({ git }: EarlierHandoff): string => {
   const { then, now, commitsSince } = git
   const place = ({ branch, head }: GitState): string => `branch ${branch} at ${head.slice(0, 12)}`
   const since =
-    commitsSince === undefined
-      ? "that commit is not in this repository"
-      : `${commitsSince} ${commitsSince === 1 ? "commit" : "commits"} since`
+    commitsSince === undefined ? "that commit is not in this repository" : `${counted(commitsSince, "commit")} since`
   return `## Where the work stood\n- At the handoff: ${place(then)}\n- Now: ${place(now)}, ${since}`
 }
 

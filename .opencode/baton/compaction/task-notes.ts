@@ -169,10 +169,10 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
     },
   })
 
-  const isOf = (opening: TaskNote | undefined, { taskID, role }: SessionTask): opening is TaskNote =>
-    opening?.taskID === taskID && opening.role === role
+  const isOf = (note: TaskNote | undefined, { taskID, role }: SessionTask): note is TaskNote =>
+    note?.taskID === taskID && note.role === role
 
-  const tell = (input: TaskNoteInput, before: TaskNote | undefined): string | undefined => {
+  const showNotice = (input: TaskNoteInput, before: TaskNote | undefined): string | undefined => {
     const found = input.identity.order === undefined ? taskNotice(input) : undefined
     if (!found) return undefined
     const { key, ...notice } = found
@@ -183,14 +183,14 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
   return {
     /** Starts reading when a user's message arrives, beside OpenCode's own preparation of the request. */
     begin: async (binding: SessionTask, model: ModelName): Promise<void> => {
-      const { opening } = await sessionStates.load(binding.sessionID)
-      if (!(isOf(opening, binding) && opening.isComplete)) begin(binding, model)
+      const { opening: note } = await sessionStates.load(binding.sessionID)
+      if (!(isOf(note, binding) && note.isComplete)) begin(binding, model)
     },
     /** Gives the text for a request: the same each time once the ledger has given the task. */
     find: async (binding: SessionTask, { info, text, hasShell }: Anchor): Promise<TaskNote> => {
       const { sessionID, taskID, role } = binding
-      const { opening: known, count } = await sessionStates.load(sessionID)
-      const before = isOf(known, binding) && known.hasShell === hasShell ? known : undefined
+      const { opening: stored, count } = await sessionStates.load(sessionID)
+      const before = isOf(stored, binding) && stored.hasShell === hasShell ? stored : undefined
       const begun = reading.get(sessionID)
       const isBegun = begun?.taskID === taskID
       if (before && (before.isComplete || !isBegun)) return before
@@ -212,33 +212,33 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
       }
       const input: TaskNoteInput = { ...task, identity, nearest, earlier, message, budget: createBudget(contextTokens) }
       const isComplete = typeof identity.ledger === "object"
-      const opening: TaskNote = {
+      const note: TaskNote = {
         taskID,
         role,
         hasShell,
         text: renderTaskNote(input),
         isComplete,
-        told: tell(input, known?.taskID === taskID ? known : undefined),
+        told: showNotice(input, stored?.taskID === taskID ? stored : undefined),
         compactions: count,
       }
       const lastHandoff = earlier && { summaryID: earlier.title.summaryID, text: earlier.text }
       await sessionStates.update(sessionID, (sessionState) => {
-        const isOtherTasks = known && known.taskID !== taskID && !hasOwnHandoff(sessionState)
+        const isOtherTasks = stored && stored.taskID !== taskID && !hasOwnHandoff(sessionState)
         // Kept for the first compaction, which must not lose it.
         const kept = isOtherTasks ? undefined : sessionState.lastHandoff
-        return { ...sessionState, opening, lastHandoff: kept ?? lastHandoff }
+        return { ...sessionState, opening: note, lastHandoff: kept ?? lastHandoff }
       })
       void sessionStates.save(sessionID)
-      log.info("the request begins with the task", { sessionID, taskID, characters: opening.text.length, isComplete })
-      return opening
+      log.info("the request begins with the task", { sessionID, taskID, characters: note.text.length, isComplete })
+      return note
     },
     /** Another has the task: the user is told at once, the model with the next message. */
     claimed: async (sessionID: string, taskID: string, summary: string): Promise<void> => {
       const { key, ...notice } = claimNotice(taskID, summary)
-      const { opening } = await sessionStates.load(sessionID)
-      if (opening?.taskID !== taskID || opening.told === key) return
+      const { opening: note } = await sessionStates.load(sessionID)
+      if (note?.taskID !== taskID || note.told === key) return
       notices(notice)
-      const changed: TaskNote = { ...opening, told: key, isComplete: false }
+      const changed: TaskNote = { ...note, told: key, isComplete: false }
       await sessionStates.update(sessionID, (sessionState) => ({ ...sessionState, opening: changed }))
       void sessionStates.save(sessionID)
     },

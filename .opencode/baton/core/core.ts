@@ -43,7 +43,7 @@ export const claimBundle = (options: {
   return {
     /** The folder of a copy that was loaded before this one. */
     other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
-    /** Tells whether this copy serves. Asked at every hook, since a later copy may take precedence. */
+    /** This copy serves. Asked at every hook, since a later copy may take precedence. */
     isActive: (): boolean => claims().get(key)?.token === mine.token,
     release: (): void => {
       if (claims().get(key)?.token === mine.token) claims().delete(key)
@@ -59,7 +59,7 @@ const STOP_DEADLINE_MS = 400
 /** A feature of one directory: its log, its claim, and its hooks, which can neither fail nor block OpenCode. */
 type Feature = {
   readonly log: Log
-  /** Tells whether this copy of the bundle serves the feature here. Each hook checks this itself. */
+  /** This copy of the bundle serves the feature here. Each hook checks this itself. */
   isActive(): boolean
   /** @param fallback see guardHook */
   hook<Input, Output>(

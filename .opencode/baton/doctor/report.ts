@@ -2,6 +2,7 @@ import { withDeadline } from "../host/async.ts"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import { findForeign } from "../host/state-mark.ts"
+import { counted } from "../host/text.ts"
 import type { Context } from "./context.ts"
 import { findServing, type Serving } from "./serving.ts"
 
@@ -90,6 +91,6 @@ export const renderText = (report: Report, options: { color: boolean }): string 
     return fix === undefined ? [found] : [found, `${indent}fix: ${printableLine(fix)}`]
   })
   const { ok, warning, broken } = report.summary
-  const verdict = `${broken} broken, ${warning} ${warning === 1 ? "warning" : "warnings"}, ${ok} ok`
+  const verdict = `${broken} broken, ${counted(warning, "warning")}, ${ok} ok`
   return [`Baton in ${printableLine(report.directory)}`, "", ...lines, "", verdict, ""].join("\n")
 }

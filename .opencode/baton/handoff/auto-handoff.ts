@@ -88,7 +88,7 @@ export const createAutoHandoff = (
     },
     /** The next request may be the summariser's. */
     compacting: (sessionID: string): void => compacting.set(sessionID, true),
-    /** Tells whether an agent of this session may be asked: it has a task, and is no subagent's. */
+    /** Wanted for a session that has a task and is no subagent's. */
     isWanted: async (sessionID: string): Promise<boolean> => {
       if ((await settings()) === undefined) return false
       const binding = await tasks.find(sessionID)

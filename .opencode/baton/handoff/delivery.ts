@@ -1,7 +1,7 @@
 import type { Log } from "../host/log.ts"
 import type { PermissionRule } from "../host/permissions.ts"
 import type { AgentAndModel, Sessions } from "../host/sessions.ts"
-import { cutText } from "../host/text.ts"
+import { onOneLine, shorten } from "../host/text.ts"
 import type { Interface, Notices, Tui } from "../host/tui.ts"
 
 /**
@@ -51,10 +51,7 @@ type DeliveryDeps = {
   pause: (ms: number) => Promise<void>
 }
 
-const titleOf = (goal: string): string => {
-  const line = goal.replaceAll(/\s+/g, " ").trim()
-  return `Handoff: ${line.length > TITLE_CHARACTERS ? `${cutText(line, TITLE_CHARACTERS - 1).trimEnd()}…` : line}`
-}
+const titleOf = (goal: string): string => `Handoff: ${shorten(onOneLine(goal), TITLE_CHARACTERS)}`
 
 /** Delivers a draft to the user, or to a session that begins at once; docs/handoff.md says where on each interface. */
 export const createDelivery = ({ sessions, tui, notices, userInterface, log, pause }: DeliveryDeps): Delivery => {

@@ -266,7 +266,7 @@ export const createHandoffFeature = (
 
   const gatherFacts = async (sessionID: string): Promise<HandoffFacts> => {
     const [history, before, binding, task, todos, git, dirtyFiles] = await Promise.all([
-      readHistory(sessions, sessionID, { root, isOver: startDeadline() }),
+      readHistory(sessions, sessionID, { root, shouldStop: startDeadline() }),
       saidBefore(sessionID),
       tasks.find(sessionID),
       readTask(sessionID),
@@ -321,7 +321,7 @@ export const createHandoffFeature = (
       startDeadline,
     }),
     ...injection,
-    /** Tells whether the session was started with a draft. */
+    /** Started with a draft. */
     isHandedOver: async (sessionID: string): Promise<boolean> => {
       const all = await records.list()
       return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))

@@ -4,6 +4,7 @@ import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../host/cli.ts"
 import { SILENT } from "../host/log.ts"
 import { createStateFolder } from "../host/state.ts"
+import { onOneLine } from "../host/text.ts"
 import { createHandoffRecords, findChain, type HandoffRecord } from "./records.ts"
 
 const FAILED_EXIT_CODE = 1
@@ -12,7 +13,7 @@ const FAILED_EXIT_CODE = 1
 const renderHandoff = ({ id, createdAt, from, arrivals, taskID, goal }: HandoffRecord): string => {
   const to = arrivals.length === 0 ? "(not sent yet)" : arrivals.map(({ sessionID }) => sessionID).join(", ")
   const task = taskID === undefined ? [] : [taskID]
-  return [localMinute(createdAt), id, `${from} → ${to}`, ...task, goal.replaceAll(/\s+/g, " ")].join("  ")
+  return [localMinute(createdAt), id, `${from} → ${to}`, ...task, onOneLine(goal)].join("  ")
 }
 
 const parse = (args: readonly string[], here: string) => {

@@ -16,17 +16,17 @@ type SessionHistory = {
 
 const PAGE_MESSAGES = 200
 
-/** @param isOver asked before each page; when it is true, the pages read so far are used */
+/** @param shouldStop asked before each page; when it is true, the pages read so far are used */
 export const readHistory = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
-  { root, isOver }: { root: string; isOver: () => boolean },
+  { root, shouldStop }: { root: string; shouldStop: () => boolean },
 ): Promise<SessionHistory> => {
   const pages: Step[][] = []
   const words: UserWords[][] = []
   let compactions = 0
   let incomplete: string | undefined = "it took too long"
-  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, shouldStop })) {
     if (answer.kind === "failed") {
       incomplete = answer.reason
       break

@@ -5,6 +5,7 @@ import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { collectUserText } from "../host/messages.ts"
 import type { Sessions } from "../host/sessions.ts"
+import { onOneLine } from "../host/text.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { findMarker, type Marker } from "./draft.ts"
 import { type LoadedFiles, renderLeftOut } from "./files.ts"
@@ -61,8 +62,6 @@ const RECORD_DEADLINE_MS = 500
 /** Enough to tell whether a session has a message besides the arriving one. */
 const FIRST_MESSAGES = 2
 
-const goalLine = (goal: string): string => goal.replaceAll(/\s+/g, " ").trim()
-
 /** Adds the files that a draft names to the message that contains it, so that the model sees them at its first step, once. */
 export const createInjection = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
   const pending = new Map<string, Draft>()
@@ -103,7 +102,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   const recordArrival = async (record: HandoffRecord, sessionID: string): Promise<void> => {
     const { arrivals, taskID, goal } = record
     if (arrivals.some((arrival) => arrival.sessionID === sessionID)) return
-    const message = `Handoff to ${sessionID}: ${goalLine(goal)}`
+    const message = `Handoff to ${sessionID}: ${onOneLine(goal)}`
     try {
       await Promise.all([
         records.write({ ...record, arrivals: [...arrivals, { sessionID, at: now().toISOString() }] }),
@@ -162,7 +161,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
   return {
     /** @returns the change that adds the files; undefined for a message without a draft */
     userMessage,
-    /** Tells whether files of a draft could not be added in time; the next message gets them. */
+    /** Files of a draft could not be added in time; the next message gets them. */
     isPending: (sessionID: string): boolean => pending.has(sessionID),
     forget: (sessionID: string): void => {
       pending.delete(sessionID)

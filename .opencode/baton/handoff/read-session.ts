@@ -2,7 +2,7 @@ import type { Log } from "../host/log.ts"
 import { type RunProcess, runScript } from "../host/process.ts"
 import { bundleRoot } from "../host/project.ts"
 import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
-import { cutText, cutTextStart } from "../host/text.ts"
+import { counted, cutText, cutTextStart } from "../host/text.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript, type ToolDetail } from "./transcript.ts"
 
@@ -133,7 +133,7 @@ const newestThatFit = (matches: readonly Match[]): string[] => {
   return texts
 }
 
-/** Searches a session from the newest message back, page by page. @param isOver asked before each page */
+/** Searches a session from the newest message back, page by page. @param shouldStop asked before each page */
 const searchSession = async (
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
@@ -141,19 +141,19 @@ const searchSession = async (
     prepare,
     size,
     detail,
-    isOver,
+    shouldStop,
   }: {
     prepare: (lines: readonly string[]) => Promise<LineSearch>
     /** Messages of a page. */
     size: number
     detail: ToolDetail
-    isOver: () => boolean
+    shouldStop: () => boolean
   },
 ): Promise<string> => {
   const matches: Match[] = []
   let searched = 0
   let isWhole = false
-  for await (const answer of messagePages(sessions, sessionID, { size, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size, shouldStop })) {
     const { messages, isOldest } = unwrap(answer)
     const texts = messages.map((message) => ({ id: message.info.id, text: renderMessage(message, detail) ?? "" }))
     const find = await prepare(texts.flatMap(({ text }) => text.split("\n")))
@@ -164,7 +164,7 @@ const searchSession = async (
   }
   const texts = newestThatFit(matches)
   const more = matches.length > texts.length || !isWhole
-  const count = `${texts.length} ${texts.length === 1 ? "match" : "matches"} in the newest ${searched} messages`
+  const count = `${counted(texts.length, "match", "matches")} in the newest ${searched} messages`
   const footer = more
     ? `(${count}; older ones were not searched. Use a narrower search to see more.)`
     : `(${count}, which is the whole session. Use before: "<message id>" to read around one.)`
@@ -209,13 +209,13 @@ const readNewest = async (sessions: ReadSessionDeps["sessions"], sessionID: stri
 const readBefore = async (
   sessions: ReadSessionDeps["sessions"],
   request: { sessionID: string; before: string; limit: number },
-  isOver: () => boolean,
+  shouldStop: () => boolean,
 ): Promise<Page> => {
   const { sessionID, before, limit } = request
   let kept: StoredMessage[] = []
   let isFound = false
   let isWhole = false
-  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, shouldStop })) {
     const { messages, isOldest } = unwrap(answer)
     const at = messages.findIndex(({ info }) => info.id === before)
     if (isFound) kept = [...messages, ...kept]
@@ -251,7 +251,7 @@ export const createReadSession = ({ sessions, records, isSameTask, run, log, sta
     // On 1.2.15 a tool's answer has no title, so the text repeats what matters.
     const title = isOwn ? info.title : `${info.title} (not in this session's chain)`
     const notice = isOwn ? "" : `(Session ${sessionID} “${info.title}” is not in this session's chain.)\n\n`
-    const isOver = startDeadline()
+    const deadlinePassed = startDeadline()
     if (search !== undefined && search !== "") {
       const parsed = parseSearch(search)
       if (parsed.kind === "invalid")
@@ -259,14 +259,14 @@ export const createReadSession = ({ sessions, records, isSameTask, run, log, sta
       const prepare = async (lines: readonly string[]): Promise<LineSearch> =>
         parsed.kind === "text" ? parsed.find : matchLines(run, parsed, lines)
       const size = SEARCH_PAGE_MESSAGES[parsed.kind]
-      const found = await searchSession(sessions, sessionID, { prepare, size, detail, isOver })
+      const found = await searchSession(sessions, sessionID, { prepare, size, detail, shouldStop: deadlinePassed })
       return { title, output: `${notice}${found}` }
     }
     const limit = clampLimit(request.limit)
     const page =
       before === undefined || before === ""
         ? await readNewest(sessions, sessionID, limit)
-        : await readBefore(sessions, { sessionID, before, limit }, isOver)
+        : await readBefore(sessions, { sessionID, before, limit }, deadlinePassed)
     const output = renderTranscript({ ...page, detail, limit, maxLimit: MAX_LIMIT, before: before || undefined })
     return { title, output: `${notice}${output}` }
   }

@@ -127,7 +127,7 @@ const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<s
   let first: StoredMessage | undefined
   for await (const answer of messagePages(sessions, sessionID, {
     size: PAGE_MESSAGES,
-    isOver: () => pages++ >= MAX_PAGES,
+    shouldStop: () => pages++ >= MAX_PAGES,
   })) {
     if (answer.kind === "failed") return undefined
     const { messages, isOldest } = answer.value
@@ -137,7 +137,7 @@ const readMarker = async ({ sessions }: ChainDeps, sessionID: string): Promise<s
   return undefined
 }
 
-/** Tells whether two sessions are related, over handoffs and subagents: one came from the other, or both from a third. */
+/** Related over handoffs and subagents: one session came from the other, or both from a third. */
 export const isRelated = async (deps: ChainDeps, sessionID: string, other: string): Promise<boolean> => {
   if (sessionID === other) return true
   const handoffs = await deps.records()

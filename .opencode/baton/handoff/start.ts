@@ -24,12 +24,16 @@ const PAGE_MESSAGES = 100
 type ChainDeps = {
   sessions: Pick<Sessions, "messages" | "parent">
   /** Asked before each page of messages; when it is true, the rest counts as without a user's message. */
-  isOver: () => boolean
+  shouldStop: () => boolean
 }
 
-/** Tells whether the user wrote in a session that was started with this draft. If it cannot be read, the user did not. */
-const hasUserWritten = async ({ sessions, isOver }: ChainDeps, sessionID: string, draft: string): Promise<boolean> => {
-  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+/** In a session that was started with this draft. If it cannot be read, the user has not. */
+const hasUserWritten = async (
+  { sessions, shouldStop }: ChainDeps,
+  sessionID: string,
+  draft: string,
+): Promise<boolean> => {
+  for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, shouldStop })) {
     if (answer.kind === "failed") return false
     const texts = answer.value.messages
       .filter(({ info }) => info.role === "user")
@@ -118,7 +122,7 @@ export const whyNotStarted = async (
   if (parentID !== undefined) return "this is a subagent's session: its answer goes to the session that started it"
   const beyond = requester === "model" ? await whyNotAgent({ childSessions }, starting) : undefined
   if (beyond !== undefined) return beyond
-  const started = await countStarted({ sessions, isOver: startDeadline() }, sessionID, await records())
+  const started = await countStarted({ sessions, shouldStop: startDeadline() }, sessionID, await records())
   return started < MAX_STARTED_IN_A_ROW
     ? undefined
     : `${started} sessions in a row were started without a message of the user`

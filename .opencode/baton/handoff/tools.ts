@@ -53,7 +53,7 @@ export const createToolOffers = () => {
       const hidden = [HANDOFF_TOOL, READ_TOOL].filter((tool) => !wanted.has(tool as HandoffTool))
       disableTools(messages, hidden)
     },
-    /** Tells whether the session's messages were examined before. */
+    /** The session's messages were examined before. */
     isKnown: (sessionID: string): boolean => asked.has(sessionID),
     /** For a session whose draft was removed by compaction. */
     enable: (sessionID: string): void => {
@@ -124,19 +124,19 @@ export const registerCommand = (config: Config, prompts: PromptFiles, log: Log, 
     return
   }
   if (name !== COMMAND_NAME) log.info("there is a command named handoff already: /baton-handoff is registered instead")
-  let told: string | undefined
+  let shownReason: string | undefined
   config.command[name] = {
     description: DESCRIPTION,
     get template() {
       const file = prompts.read("handoff-command")
       if (file.kind === "text") {
-        told = undefined
+        shownReason = undefined
         return file.text
       }
       // OpenCode also reads it whenever it lists the commands; log once.
       const reason = file.kind === "foreign" ? "foreign" : file.reason
-      if (told !== reason) tellUnused({ notices, log }, file, { prompt: "handoff command", text: "text" })
-      told = reason
+      if (shownReason !== reason) tellUnused({ notices, log }, file, { prompt: "handoff command", text: "text" })
+      shownReason = reason
       return BUILT_IN_COMMAND
     },
   }

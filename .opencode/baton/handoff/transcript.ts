@@ -1,7 +1,7 @@
 import type { FilePart, Part, ToolPart } from "@opencode-ai/sdk"
 import { collectText, collectUserText } from "../host/messages.ts"
 import type { StoredMessage } from "../host/sessions.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 
 /** Detail of a tool call in a transcript: nothing; its name and title; its input and output too. */
 export const TOOL_DETAILS = ["none", "titles", "full"] as const
@@ -13,7 +13,7 @@ const ERROR_CHARACTERS = 300
 const cut = (text: string, characters: number): string =>
   text.length > characters ? `${cutText(text, characters)} … (${text.length - characters} characters more)` : text
 
-const oneLine = (text: string): string => cut(text.replaceAll(/\s+/g, " ").trim(), ERROR_CHARACTERS)
+const oneLine = (text: string): string => cut(onOneLine(text), ERROR_CHARACTERS)
 
 const block = (label: string, text: string): string => {
   const indented = cut(text.trimEnd(), TOOL_TEXT_CHARACTERS).replaceAll("\n", "\n  ")

@@ -45,7 +45,7 @@ export const createDeferred = <T>(): Deferred<T> => {
 }
 
 /** Resolves with the first of these; as stopped at the abort. The work itself is not stopped. */
-export const firstOf = async <T>(
+export const raceWithAbort = async <T>(
   promises: readonly Promise<T>[],
   signal: AbortSignal,
 ): Promise<T | { readonly kind: "stopped" }> => {

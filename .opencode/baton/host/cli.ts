@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util"
 import { describeError, errorCode } from "./log.ts"
 import { isFolder, nearestProject } from "./project.ts"
 import { findForeign, howToUse } from "./state-mark.ts"
+import { escapeCharacter } from "./text.ts"
 
 const USAGE_EXIT_CODE = 2
 const FAILED_EXIT_CODE = 1
@@ -25,8 +26,7 @@ export const complain = (text: string): void => void process.stderr.write(`${pri
 
 /** JSON itself escapes less than a terminal acts on. @param indent 0 for one line */
 export const printJSON = (value: unknown, indent = 2): void => {
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
-  const text = JSON.stringify(value, null, indent).replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, escaped)
+  const text = JSON.stringify(value, null, indent).replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, escapeCharacter)
   process.stdout.write(`${text}\n`)
 }
 

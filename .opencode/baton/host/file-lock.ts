@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto"
-import { readlinkSync, rmSync, statSync, utimesSync } from "node:fs"
-import { hostname } from "node:os"
+import { rmSync, statSync, utimesSync } from "node:fs"
 import { setTimeout as wait } from "node:timers/promises"
 import { errorCode } from "./log.ts"
-import { isAlive, ownStart, startOfProcess } from "./process.ts"
+import { hasEnded, ownStart, readHost } from "./process-identity.ts"
 import { createExclusively, removeQuietly, TEMPORARY } from "./state-mark.ts"
 import { readOwnTextSync } from "./untrusted.ts"
 
@@ -38,16 +37,6 @@ type FileLockDeps = {
   readonly staleAfterMs?: number
   /** A dead holder keeps its lock for that long after its last sign of life: a program that it started may live on. */
   readonly graceMs?: number
-}
-
-/** The host with its pid namespace: containers share folders, not process ids. */
-const readHost = (): string => {
-  try {
-    return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`
-  } catch {
-    // Only Linux has process namespaces.
-    return hostname()
-  }
 }
 
 const readOwner = (path: string): { owner: Owner; touchedAt: number } | undefined => {
@@ -85,12 +74,11 @@ export const createFileLock = (deps: FileLockDeps) => {
     if (silentMs < graceMs) return false
     const isSilent = silentMs > staleAfterMs
     if (owner.host !== host) return isSilent
-    const startedAt = owner.startedAt === "" ? undefined : startOfProcess(owner.pid)
-    if (startedAt !== undefined) return startedAt !== owner.startedAt
-    if (isSilent) return true
+    const isGone = hasEnded(owner.pid, owner.startedAt)
+    if (isGone !== undefined) return isGone
     // In a container a restarted process often has the same pid as before.
-    const ownStart = now() - process.uptime() * 1000
-    return owner.pid === process.pid ? touchedAt < ownStart - CLOCK_SLACK_MS : !isAlive(owner.pid)
+    const isEarlier = touchedAt < now() - process.uptime() * 1000 - CLOCK_SLACK_MS
+    return isSilent || (owner.pid === process.pid && isEarlier)
   }
 
   /** Replaces a dead holder. If several processes try, one succeeds. */
@@ -144,7 +132,7 @@ export const createFileLock = (deps: FileLockDeps) => {
   }
 
   return {
-    /** Tells whether a live process holds the lock, without taking it. */
+    /** Held by a live process; asked without taking it. */
     isTaken: async (): Promise<boolean> => {
       const current = readOwner(path)
       return current !== undefined && !isStale(current)

@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { cutText } from "./text.ts"
+import { cutText, onOneLine } from "./text.ts"
 
 /** The system's error code, such as ENOENT; undefined for other errors. */
 export const errorCode = (error: unknown): string | undefined =>
@@ -7,7 +7,7 @@ export const errorCode = (error: unknown): string | undefined =>
 
 export const isNotFound = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(errorCode(error) ?? "")
 
-/** Tells whether the file system has no hard links. */
+/** The file system has no hard links. */
 export const hasNoLinks = (error: unknown): boolean =>
   ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")
 
@@ -27,7 +27,7 @@ const DESCRIPTION_CHARACTERS = 500
  */
 export const describeError = (error: unknown): string => {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return cutText(text.replaceAll(/\s+/g, " ").trim(), DESCRIPTION_CHARACTERS)
+  return cutText(onOneLine(text), DESCRIPTION_CHARACTERS)
 }
 
 /**

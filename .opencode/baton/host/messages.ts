@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import type { Part } from "@opencode-ai/sdk"
 import { isRecord } from "./schema.ts"
 import type { StoredMessage } from "./sessions.ts"
-import { cutText } from "./text.ts"
+import { shorten } from "./text.ts"
 
 /** The fields needed to judge the text of a message part. OpenCode's `Part` fits. */
 type TextPartLike = {
@@ -22,7 +22,7 @@ export const collectText = (parts: readonly TextPartLike[]): string =>
     .map((part) => part.text ?? "")
     .join("\n")
 
-/** Tells whether the part is another agent's message: c2c, or Baton for it, sends these as user's turns. */
+/** Another agent's message comes as a user's turn from c2c, or from Baton for it. */
 const isAgentsMessage = ({ text }: TextPartLike): boolean => /^\s*<c2c event="message"/.test(text ?? "")
 
 /**
@@ -36,7 +36,7 @@ export const collectUserText = (parts: readonly TextPartLike[]): string =>
 const textsOf = (parts: readonly TextPartLike[]): string[] =>
   parts.flatMap(({ type, text = "" }) => (type === "text" && text.trim() !== "" ? [text] : []))
 
-/** Tells whether some of the parts have the same text: a command's message has the text that the command expanded to. */
+/** A command's message shares the text that the command expanded to. */
 export const sharesText = (some: readonly TextPartLike[], others: readonly TextPartLike[]): boolean => {
   const texts = textsOf(some)
   return textsOf(others).some((text) => texts.includes(text))
@@ -96,8 +96,8 @@ export const latestCompaction = (messages: readonly StoredMessage[]): CompletedC
 }
 
 /**
- * Tells whether these messages go to the summariser: the newest compaction request has no summary yet. If a failed request is
- * repeated, its summary belongs to the user's message that followed.
+ * Messages go to the summariser while the newest compaction request has no summary. If a failed request is repeated, its
+ * summary belongs to the user's message that followed.
  */
 export const isSummaryRequest = (messages: readonly StoredMessage[]): boolean => {
   const request = findNewest(messages, isRequest)?.info
@@ -108,7 +108,7 @@ export const isSummaryRequest = (messages: readonly StoredMessage[]): boolean =>
 }
 
 /**
- * Tells whether this OpenCode version shows the summariser the previous summary by itself. For the compacting hook.
+ * For the compacting hook: OpenCode shows the summariser the previous summary by itself, or not, by its version.
  *
  * Up to 1.3.x the summary message is created before that hook, and the previous summary stays in the conversation. From 1.14
  * on it is created after the hook, and a replaced prompt lacks the previous summary. So an unfinished summary as the newest
@@ -132,7 +132,7 @@ export const summaryLine = (summary: string): string => {
   }))
   const filled = lines.filter(({ text }) => text !== "")
   const chosen = (filled.find(({ isHeading }) => !isHeading) ?? filled[0])?.text ?? ""
-  return chosen.length > ONE_LINE_CHARACTERS ? `${cutText(chosen, ONE_LINE_CHARACTERS - 1).trimEnd()}…` : chosen
+  return shorten(chosen, ONE_LINE_CHARACTERS)
 }
 
 const NOTE_ID = "prt_baton"

@@ -24,7 +24,7 @@ type Search = {
   readonly home: string
 }
 
-/** Tells whether a project has a copy of the bundle of its own; others are served by a global one or the npm package. */
+/** A project without a copy of its own is served by a global one or the npm package. */
 export const hasBundle = (projectRoot: string): boolean => existsSync(join(projectRoot, BUNDLE))
 
 /**
@@ -85,7 +85,7 @@ export const OUTBOX_FOLDER = "outbox"
 export const HANDOFFS_FOLDER = "handoffs"
 export const RECORD_ENDING = ".json"
 
-/** Tells whether there may be records of an earlier process to deliver. */
+/** True where an earlier process may have left records to deliver. */
 export const hasPendingRecords = (projectRoot: string): boolean => {
   const folder = join(stateRoot(projectRoot), OUTBOX_FOLDER)
   try {

@@ -1,4 +1,4 @@
-import { cutText } from "./text.ts"
+import { escapeCharacter, shorten } from "./text.ts"
 
 /**
  * A text that neither the user nor Baton wrote: from the ledger, a file's name, another session. No string, so that it reaches a
@@ -15,19 +15,16 @@ const PLAIN = /^[\p{L}\p{M}\p{N}._/@+~#=-]+$/u
 
 const DEFAULT_CHARACTERS = 300
 
-const shorten = (value: Untrusted | string, characters: number): string => {
-  const text = typeof value === "string" ? value : value.untrusted
-  return text.length > characters ? `${cutText(text, characters - 1)}…` : text
-}
+const shown = (value: Untrusted | string, characters: number): string =>
+  shorten(typeof value === "string" ? value : value.untrusted, characters)
 
 /** Gives a value in one line for a person: without quotes, its breaks as blanks. */
 export const oneLine = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string =>
-  shorten(value, characters).replaceAll(BREAKS, " ").replaceAll(UNSAFE, "").trim()
+  shown(value, characters).replaceAll(BREAKS, " ").replaceAll(UNSAFE, "").trim()
 
 /** Gives a value in one line for a model: as it is where it is a plain name or path, else in quotes, with escapes. */
 export const quoted = (value: Untrusted | string, characters = DEFAULT_CHARACTERS): string => {
-  const shown = shorten(value, characters)
-  if (PLAIN.test(shown)) return shown
-  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
-  return JSON.stringify(shown).replaceAll(UNSAFE, escaped)
+  const text = shown(value, characters)
+  if (PLAIN.test(text)) return text
+  return JSON.stringify(text).replaceAll(UNSAFE, escapeCharacter)
 }

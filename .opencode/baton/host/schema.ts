@@ -12,8 +12,17 @@ export type RawEvent = { readonly type: string; readonly properties?: unknown }
 export const field = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((found, key) => (isRecord(found) ? found[key] : undefined), value)
 
+/** A number that OpenCode or a statefile reports; 0 for none. */
+export const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
+
 export const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
+
+/** All tokens of a message, or of a step of it. */
+export const tokensIn = (info: unknown): number =>
+  ["input", "output", "reasoning"].reduce((sum, name) => sum + count(field(info, "tokens", name)), 0) +
+  count(field(info, "tokens", "cache", "read")) +
+  count(field(info, "tokens", "cache", "write"))
 
 export const sessionOf = (properties: unknown): string | undefined =>
   text(field(properties, "sessionID")) ??

@@ -1,4 +1,4 @@
-import { cutText } from "./text.ts"
+import { cutText, onOneLine } from "./text.ts"
 
 /** The first line of a private key; the lines after it look like any other base64. */
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----/
@@ -121,7 +121,7 @@ const isRandom = (token: string): boolean =>
   (token.match(/[a-z]{4,}|[A-Z]{4,}/g)?.join("").length ?? 0) < token.length / 2 &&
   entropy(token) >= MIN_ENTROPY_BITS
 
-/** Tells whether a private key begins in a text; all its sentences may then be part of the key. */
+/** Once a private key begins in a text, all its sentences may be part of the key. */
 export const holdsPrivateKey = (text: string): boolean => PRIVATE_KEY.test(text)
 
 const SEARCHED_CHARACTERS = 4_000
@@ -196,4 +196,4 @@ export const redact = (text: string): string => {
 
 /** The first characters of a text as one line without secrets. What is cut off was looked at, so that no half of a secret stays. */
 export const redactedLine = (text: string, characters: number): string =>
-  cutText(redact(cutText(text, SEARCHED_CHARACTERS).replaceAll(/\s+/g, " ").trim()), characters)
+  cutText(redact(onOneLine(cutText(text, SEARCHED_CHARACTERS))), characters)

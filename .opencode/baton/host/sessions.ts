@@ -200,7 +200,7 @@ const WIDENING = 10
 
 /**
  * Reads a session's messages page by page, the newest page first. Ends after the oldest page, after a failure, or when
- * `isOver` returns true, which is called before each page.
+ * `shouldStop` returns true, which is called before each page.
  *
  * OpenCode without cursors (1.2.15) returns only the newest messages: each page then asks for ten times as many and leaves
  * out those of the pages before.
@@ -208,12 +208,12 @@ const WIDENING = 10
 export async function* messagePages(
   sessions: Pick<Sessions, "messages">,
   sessionID: string,
-  { size, isOver }: { size: number; isOver: () => boolean },
+  { size, shouldStop }: { size: number; shouldStop: () => boolean },
 ): AsyncGenerator<Result<PageBack>, void> {
   let cursor: string | undefined
   let limit = size
   let oldestID: string | undefined
-  while (!isOver()) {
+  while (!shouldStop()) {
     const answer = await sessions.messages(sessionID, limit, cursor)
     if (answer.kind === "failed") {
       yield answer

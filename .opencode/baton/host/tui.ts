@@ -91,7 +91,7 @@ export const createNotices = (deps: NoticesDeps): Notices => {
     })
   const { pause = wait } = deps
   const { userInterface = detectUi({ argv: process.argv, isMainThread }) } = deps
-  const told = createLruMap<true>()
+  const shownKeys = createLruMap<true>()
   let waiting = 0
   let last: Promise<void> = Promise.resolve()
 
@@ -110,8 +110,8 @@ export const createNotices = (deps: NoticesDeps): Notices => {
 
   return (notice) => {
     const { key } = notice
-    if (userInterface === "run" || waiting >= MAX_WAITING || (key !== undefined && told.has(key))) return
-    if (key !== undefined) told.set(key, true)
+    if (userInterface === "run" || waiting >= MAX_WAITING || (key !== undefined && shownKeys.has(key))) return
+    if (key !== undefined) shownKeys.set(key, true)
     waiting++
     last = last
       .then(() => show(notice))

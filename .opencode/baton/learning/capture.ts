@@ -5,7 +5,7 @@ import { collectUserText } from "../host/messages.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import type { ShownMessages } from "../host/shown-messages.ts"
-import { cutText } from "../host/text.ts"
+import { onOneLine, shorten } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
@@ -43,12 +43,7 @@ const STATE_FOLDER = ".opencode/state/"
 const isUsers = ({ info, parts }: StoredMessage): boolean =>
   info.role === "user" && collectUserText(parts).trim() !== ""
 
-const withoutBreaks = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
-
-const oneLine = (text: string, length: number): string => {
-  const line = withoutBreaks(text)
-  return line.length > length ? `${cutText(line, length - 1)}…` : line
-}
+const oneLine = (text: string, length: number): string => shorten(onOneLine(text), length)
 
 const changedFiles = (messages: readonly StoredMessage[], root: string): string[] =>
   activityOf(messages.flatMap(stepsOf), root)
@@ -220,8 +215,8 @@ export const createCapture = (deps: CaptureDeps) => {
      */
     confirm: async (sessionID: string, messageIDs: readonly string[]): Promise<boolean> => {
       const texts = new Map<string, string>()
-      const isOver = (): boolean => messageIDs.every((id) => texts.has(id))
-      for await (const page of messagePages(sessions, sessionID, { size: NEWEST_MESSAGES, isOver })) {
+      const shouldStop = (): boolean => messageIDs.every((id) => texts.has(id))
+      for await (const page of messagePages(sessions, sessionID, { size: NEWEST_MESSAGES, shouldStop })) {
         if (page.kind === "failed" && !page.missing) {
           log.warn("what an earlier process left is not confirmed", { sessionID, reason: page.reason })
           return false
@@ -231,7 +226,7 @@ export const createCapture = (deps: CaptureDeps) => {
       }
       const isSaid = ({ messageID, sentence }: Statement): boolean => {
         const text = texts.get(messageID) ?? ""
-        return withoutBreaks(text).includes(withoutBreaks(sentence)) || readsAs(text, sentence)
+        return onOneLine(text).includes(onOneLine(sentence)) || readsAs(text, sentence)
       }
       await records.update(sessionID, (record) => {
         const isAsked = ({ messageID, state }: Statement): boolean =>

@@ -26,7 +26,7 @@ const FOREIGN_LETTERS = /[^\p{Script=Latin}\P{L}]|[ñãõßąćęłńśźżåæ�
 const FOREIGN_SHARE = 0.04
 
 /**
- * Tells whether the English patterns may be applied to a text. They misfire on others: "no, use" is Spanish as well.
+ * The English patterns misfire on other texts: "no, use" is Spanish as well.
  *
  * @param text a user's whole message, in any case
  */
@@ -294,5 +294,5 @@ export const detect = (text: string): Detection => {
   }
 }
 
-/** Tells whether a user's message teaches something, without loading the rest of the feature. */
+/** Asks without loading the rest of the feature. */
 export const isTeaching = (parts: readonly Part[]): boolean => detect(collectUserText(parts)).learnings.length > 0

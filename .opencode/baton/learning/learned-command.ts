@@ -12,6 +12,7 @@ import { isFolder } from "../host/project.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createStateFolder } from "../host/state.ts"
 import { readSigner, type Sign } from "../host/state-mark.ts"
+import { onOneLine } from "../host/text.ts"
 import { createLedger } from "../ledger/client.ts"
 import { type LearningDetail, parseDetail, planSteps } from "../ledger/learnings.ts"
 import type { LedgerLearning } from "../ledger/ledger.ts"
@@ -158,7 +159,7 @@ const TITLES: Record<LearningType, string> = {
 const renderExport = (learnings: readonly ReportedLearning[], { name }: LearningProject): string => {
   const section = (title: string, found: readonly ReportedLearning[]): string[] => {
     const items = found.map(({ sentence, origin, createdAt, id }) => {
-      const text = sentence.replaceAll(/\s+/g, " ").replaceAll(/[<>[\]*_`\\]/g, (sign) => `\\${sign}`)
+      const text = onOneLine(sentence).replaceAll(/[<>[\]*_`\\]/g, (sign) => `\\${sign}`)
       return `- ${text} (${day(origin ? origin.sources.at(-1)?.at : createdAt)}, ${id})`
     })
     return items.length === 0 ? [] : [`## ${title}`, "", ...items, ""]

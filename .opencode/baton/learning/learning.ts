@@ -6,12 +6,12 @@ import { findProjectFolder, projectNameOf } from "../host/git.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { collectUserText, disableTools } from "../host/messages.ts"
-import { isAlive } from "../host/process.ts"
+import { isAlive } from "../host/process-identity.ts"
 import type { SessionInfo, StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createShownMessages } from "../host/shown-messages.ts"
 import { readSigner } from "../host/state-mark.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 import { splitHandoffs } from "../ledger/description.ts"
 import type { RetireEntry } from "../ledger/learnings.ts"
 import { asksForLearnings, LEARNING_TOOLS } from "./asks.ts"
@@ -43,7 +43,7 @@ export const retireEntry = (
   folder,
   key,
   as: "forgotten",
-  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${cutText(reason.replaceAll(/\s+/g, " ").trim(), REASON_CHARACTERS)}`,
+  reason: `${at.toISOString().slice(0, 10)} by ${by}: ${cutText(onOneLine(reason), REASON_CHARACTERS)}`,
 })
 
 const CAPTURE_DELAY_MS = 2_000

@@ -216,7 +216,7 @@ const GENERAL: readonly RegExp[] = [
   /, \S+ (?:is|are|has|have|does|do|loses?)\b(?! to\b)/i,
 ]
 
-/** Tells whether a correction is a rule, and not a remark about the work at hand ("that's wrong, the tilde has to stay"). */
+/** A rule, and not a remark about the work at hand ("that's wrong, the tilde has to stay"). */
 export const isGeneral = (sentence: string): boolean => {
   const said = sentence.replace(OPENING_REMARK, "")
   return !ABOUT_WORK.test(said) && GENERAL.some((pattern) => pattern.test(said))

@@ -173,7 +173,7 @@ const differsInNumber = (one: string, other: string): boolean => {
 }
 
 /**
- * Tells whether a newer sentence revokes an older one. Certain cases only: each wants what the other rules out, one rules out
+ * A newer sentence revokes an older one in certain cases only: each wants what the other rules out, one rules out
  * exactly what the other wants, or they differ in nothing but a number. Pure.
  */
 export const contradicts = (newer: string, older: string): boolean => {

@@ -1,7 +1,7 @@
 import { access, readdir } from "node:fs/promises"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 import { TASKS_FOLDER } from "../task/session-task.ts"
 import { TextTooLongError, takeBytes, textLimit, toArgument, truncateBytes } from "./description.ts"
 import {
@@ -159,7 +159,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   const runner = createLedgerRunner(deps)
   const { readClaim, ...claims } = createClaimCalls(runner, log)
 
-  /** Tells whether sessions of this project had tasks, so that there was a ledger. */
+  /** Sessions of this project had tasks, so there was a ledger. */
   const hasTasks = async (): Promise<boolean> => (await readdir(state.path(TASKS_FOLDER)).catch(() => [])).length > 0
 
   /** Features that ask for one task at the same time share the call. */
@@ -214,7 +214,7 @@ export const createLedger = (deps: LedgerDeps): Ledger => {
   }
 
   /** A title as one argument, in one line. */
-  const titleOf = (title: string): string => toArgument(title).replaceAll(/\s+/g, " ").trim()
+  const titleOf = (title: string): string => onOneLine(toArgument(title))
 
   return {
     ...createLearningCalls({

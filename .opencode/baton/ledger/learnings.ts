@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import type { Sign } from "../host/state-mark.ts"
+import { onOneLine } from "../host/text.ts"
 import type { LedgerLearning, NewLearning } from "./ledger.ts"
 import type { OutboxEntry } from "./outbox-store.ts"
 
@@ -62,12 +63,10 @@ const NAMES = [
 ] as const
 type Name = (typeof NAMES)[number]
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
-
 /** Renders lines of names and values, for users and for `parseDetail`. */
 export const renderDetail = (detail: LearningDetail): string => {
   const line = (name: Name, value: string | undefined): string[] =>
-    value === undefined || value === "" ? [] : [`${name}: ${oneLine(value)}`]
+    value === undefined || value === "" ? [] : [`${name}: ${onOneLine(value)}`]
   return [
     HEADING,
     ...line("Key", detail.key),

@@ -1,5 +1,5 @@
 import { answeredPermission, field, type RawEvent, sessionOf, text } from "../host/schema.ts"
-import { cutText } from "../host/text.ts"
+import { shorten } from "../host/text.ts"
 import type { Observation, PendingQuestion } from "./protocol.ts"
 
 export type Observed =
@@ -14,8 +14,7 @@ const MAX_OPTIONS = 20
 
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
-const shortened = (value: string): string =>
-  value.length > TEXT_CHARACTERS ? `${cutText(value, TEXT_CHARACTERS - 1)}…` : value
+const shortened = (value: string): string => shorten(value, TEXT_CHARACTERS)
 
 /** The command of a permission (whole on 1.18.33, else its parts), or the path or address. */
 const subjectOf = (properties: unknown): string => {

@@ -12,7 +12,7 @@ export type WaitEntry = Wait & { readonly project: string; readonly folder: stri
 const DEADLINE_MS = 10_000
 /** A request that a program answers within this time, as `opencode run` does, is not told. */
 const SETTLING_MS = 500
-const MAX_TOLD = 1_000
+const MAX_REPORTED = 1_000
 
 /** Names of the variables by field: `rootSession` is BATON_WAITING_ROOT_SESSION. */
 const toEnvironment = (entry: WaitEntry): Record<string, string> =>
@@ -48,7 +48,7 @@ const runOne = async (entry: WaitEntry, { log, run = createProcessRunner({ shell
 /** Runs the account's command once for each request that has begun to wait, if it still waits after a moment. */
 export const createWaitingCommand = (deps: Deps) => {
   const { projectRoot, state, log, settlingMs = SETTLING_MS } = deps
-  const told = new Set<string>()
+  const reported = new Set<string>()
 
   const tell = (id: string): void => {
     const wait = readWaits(state()).find((each) => each.id === id)
@@ -63,9 +63,9 @@ export const createWaitingCommand = (deps: Deps) => {
     /** Looks at the state. Never throws, never waits. */
     look: (): void => {
       for (const { id } of readWaits(state())) {
-        if (id === undefined || told.has(id)) continue
-        told.add(id)
-        for (const oldest of told) if (told.size > MAX_TOLD) told.delete(oldest)
+        if (id === undefined || reported.has(id)) continue
+        reported.add(id)
+        for (const oldest of reported) if (reported.size > MAX_REPORTED) reported.delete(oldest)
         setTimeout(() => tell(id), settlingMs).unref()
       }
     },

@@ -1,5 +1,5 @@
 import type { ToolContext } from "@opencode-ai/plugin"
-import { createDeferred, firstOf, withDeadline } from "../host/async.ts"
+import { createDeferred, raceWithAbort, withDeadline } from "../host/async.ts"
 import { describeError, errorCode, type Log } from "../host/log.ts"
 import type { ActivePass, Prepared } from "./child/active-pass.ts"
 import type { ActivePasses } from "./child/active-passes.ts"
@@ -49,7 +49,7 @@ const isDetached = ({ async, return_required }: PassOverRequest): boolean => asy
 
 /** Waits for the pass, the time-out or the abort, whichever is first. */
 const waitFor = async ({ finished }: ActivePass, timeoutMs: number | undefined, signal: AbortSignal) => {
-  const over = firstOf([finished.then((record) => ({ kind: "finished" as const, record }))], signal)
+  const over = raceWithAbort([finished.then((record) => ({ kind: "finished" as const, record }))], signal)
   if (timeoutMs === undefined) return over
   const first = await withDeadline(over, timeoutMs)
   return first.kind === "done" ? first.value : { kind: "timeout" as const }
@@ -295,7 +295,10 @@ export const createPassRunner = (deps: PassOverDeps) => {
 
   /** 1.2.15 leaves the question to the user open when it aborts the tool that asks. */
   const answerUnlessAborted = async (record: PassRecord, { abort, ask }: CallContext): Promise<PassAnswer> => {
-    const answered = await firstOf([answer(record, ask).then((given) => ({ kind: "answered" as const, given }))], abort)
+    const answered = await raceWithAbort(
+      [answer(record, ask).then((given) => ({ kind: "answered" as const, given }))],
+      abort,
+    )
     return answered.kind === "answered" ? answered.given : { text: renderUnapproved(record) }
   }
 

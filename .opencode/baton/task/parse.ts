@@ -152,7 +152,6 @@ export const parseTask = (text: string): ParsedTask | undefined => {
   return taskID === undefined ? undefined : { taskID, ...statedRole(text) }
 }
 
-/** Tells whether a user's message sets the task of its session. */
 export const setsTask = (parts: readonly Part[]): boolean => parseTask(collectUserText(parts)) !== undefined
 
 // Natural spellings: a line of the user's that only names a task, as `Task ts-b54507`, or a sentence that takes one up (naming.ts).
@@ -247,7 +246,7 @@ export const mentionedTasks = (text: string): string[] => {
   return [...ids].slice(0, MAX_MENTIONED)
 }
 
-/** Tells whether a line is blank, or names a task or a role and says no more. */
+/** True for a blank line, too, and for one that names a role. */
 export const namesOnlyATask = (line: string): boolean => {
   const text = trimLineEnd(line).trim()
   if (text === "" || parseRoleHeading(text) !== undefined || parseNaming(text, "") !== undefined) return true
@@ -260,7 +259,7 @@ export const quoteTaskLines = (text: string): string =>
     .map((line) => ((parseTask(line) ?? parseNaturalTask(line)) ? ` ${line}` : line))
     .join("\n")
 
-/** Tells whether a user's text names this task, in any spelling. */
+/** In any spelling. */
 export const namesTask = (text: string, taskID: string): boolean =>
   (parseTask(text) ?? parseNaturalTask(text))?.taskID === taskID
 

@@ -94,8 +94,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       before?.role === other?.role &&
       before?.hasRoleHeading === other?.hasRoleHeading
     if (isSame(session.binding)) return
-    const told = session.binding ?? (task?.isOff ? task : before && { ...before, isOff: true })
-    if (told) for (const listener of listeners) listener(told)
+    const changed = session.binding ?? (task?.isOff ? task : before && { ...before, isOff: true })
+    if (changed) for (const listener of listeners) listener(changed)
   }
 
   const loaded = async (sessionID: string): Promise<Entry> => {

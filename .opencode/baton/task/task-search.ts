@@ -17,7 +17,6 @@ export type TaskSearchDeps = {
   parents: Pick<LruMap<string | null>, "get">
   /** Looks an id up in the ledger, within a deadline. Asked only for natural spellings. */
   lookUp: (taskID: string) => Promise<LookUp>
-  /** Tells whether sessions of this project had tasks. */
   hasTasks: () => Promise<boolean>
   log: Log
   now: () => Date
@@ -75,7 +74,7 @@ export const createTaskSearch = (deps: TaskSearchDeps) => {
     return { parentID: answer.value ?? null, isCertain: true }
   }
 
-  /** Tells whether a natural spelling counts in a session that is no subagent's. */
+  /** Lets a natural spelling count; never in a subagent's session. */
   const isKnown = async (sessionID: string, taskID: string): Promise<boolean> => {
     if (!(await parentOf(sessionID)).isCertain) return false
     const answer = await lookUp(taskID)
@@ -96,10 +95,10 @@ export const createTaskSearch = (deps: TaskSearchDeps) => {
     // A subagent's messages are an agent's words, which bind nothing.
     if ((await parentOf(sessionID)).parentID !== null) return { kind: "nothing", isCertain: true }
     const over = now().getTime() + searchDeadlineMs
-    const isOver = () => now().getTime() >= over
+    const deadlinePassed = () => now().getTime() >= over
     let isCertain = false
     const later: StoredMessage[][] = []
-    for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, isOver })) {
+    for await (const answer of messagePages(sessions, sessionID, { size: PAGE_MESSAGES, shouldStop: deadlinePassed })) {
       if (answer.kind === "failed") {
         log.warn("task not found: the history cannot be read", { sessionID, reason: answer.reason })
         return { kind: "nothing", isCertain: false }

@@ -1,5 +1,5 @@
 import { splitLines } from "../host/messages.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 import { sentencesOf, withoutGreeting } from "./naming.ts"
 import { fenceAfter, unquoteArgument } from "./parse.ts"
 
@@ -12,7 +12,7 @@ const LEAST_HEADING_WORDS = 3
 
 /** Cuts a title at a blank, and marks that it did. */
 export const shortTitle = (text: string): string => {
-  const line = text.replaceAll(/\s+/g, " ").trim()
+  const line = onOneLine(text)
   if (line.length <= TITLE_CHARACTERS) return line
   const cut = cutText(line, TITLE_CHARACTERS - 1)
   return `${cutText(cut, Math.max(cut.lastIndexOf(" "), TITLE_CHARACTERS / 2)).trimEnd()}…`

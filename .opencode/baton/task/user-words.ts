@@ -1,6 +1,6 @@
 import { DRAFT_START, OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
-import { cutText } from "../host/text.ts"
+import { counted, cutText } from "../host/text.ts"
 import { extractBrief, fenced, namesOnlyATask } from "./parse.ts"
 
 export const userWordsSchema = (z: Zod) =>
@@ -113,7 +113,7 @@ const renderAll = (heading: string, shown: readonly string[], first: string | un
   [
     `${heading}\n${OUTRANK}`,
     ...shown,
-    ...(leftOut === 0 ? [] : [`(${leftOut} older ${leftOut === 1 ? "message" : "messages"} left out)`]),
+    ...(leftOut === 0 ? [] : [`(${counted(leftOut, "older message")} left out)`]),
     ...(first === undefined ? [] : [first]),
   ].join("\n\n")
 

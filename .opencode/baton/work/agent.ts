@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { childEnvironment } from "../host/process.ts"
-import { field, text } from "../host/schema.ts"
+import { count, field, text, tokensIn } from "../host/schema.ts"
 import { cutTextStart } from "../host/text.ts"
 import { NOTHING_SEEN, type Seen } from "./judge.ts"
 import { RUN_MARK, WORKER_MARK } from "./processes.ts"
@@ -35,13 +35,6 @@ export type Agent = {
   readonly steps: () => number
   readonly exited: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>
 }
-
-const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
-
-const tokensIn = (part: unknown): number =>
-  ["input", "output", "reasoning"].reduce((sum, name) => sum + count(field(part, "tokens", name)), 0) +
-  count(field(part, "tokens", "cache", "read")) +
-  count(field(part, "tokens", "cache", "write"))
 
 const errorOf = (event: unknown): Seen["error"] => {
   const error = field(event, "error")

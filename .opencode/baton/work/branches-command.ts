@@ -1,10 +1,9 @@
 import { print, printJSON } from "../host/cli.ts"
+import { counted } from "../host/text.ts"
 import { openWorkLedger } from "./ledger.ts"
 import { type Branch, openWorktrees } from "./worktrees.ts"
 
 type Shown = Branch & { readonly title: string; readonly status: string }
-
-const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`
 
 const mergeText = ({ isMerged, mergesClean }: Branch): string => {
   if (isMerged) return "merged"

@@ -1,6 +1,6 @@
 import { styleText } from "node:util"
 import { complain, localMinute, print, printableLine, printJSON } from "../host/cli.ts"
-import { cutText } from "../host/text.ts"
+import { cutText, fitWidth } from "../host/text.ts"
 import { duration } from "../live-state/web/page/words.js"
 import type { Loop, WorkEvent } from "./loop.ts"
 import type { RunView } from "./run.ts"
@@ -14,10 +14,7 @@ const tokensText = (tokens: number): string => {
   return tokens >= 1_000 ? `${Math.round(tokens / 1_000)}k` : String(tokens)
 }
 
-const cut = (text: string, width: number): string => {
-  const characters = Array.from(printableLine(text))
-  return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : characters.join("")
-}
+const cut = (text: string, width: number): string => fitWidth(printableLine(text), width)
 
 /** One line for an event. */
 export const eventLine = (event: WorkEvent): string => {

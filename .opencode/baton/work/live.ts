@@ -1,4 +1,4 @@
-import { field, text } from "../host/schema.ts"
+import { count, field, text } from "../host/schema.ts"
 import { listStates } from "../live-state/observe/state-files.ts"
 import { liveFolder } from "../live-state/statefile.ts"
 import { findMarked, RUN_MARK } from "./processes.ts"
@@ -13,8 +13,6 @@ export type LiveView = {
     | { readonly message: string; readonly attempt: number; readonly since: string; readonly nextAt: string }
     | undefined
 }
-
-const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
 type State = { readonly [key: string]: unknown }
 

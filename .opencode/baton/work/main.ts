@@ -69,13 +69,13 @@ const status = async (ledger: WorkLedger, project: string, wantsJSON: boolean): 
 }
 
 const tell = async (ledger: WorkLedger, project: string, action: keyof typeof WANTED): Promise<number> => {
-  const told = await ledger.want(WANTED[action], project)
-  if (told.length === 0) {
+  const asked = await ledger.want(WANTED[action], project)
+  if (asked.length === 0) {
     complain(`work: no baton work runs on ${project}`)
     return EXIT.failed
   }
   // It looks every few seconds.
-  for (const worker of told) print(`${worker.id}: ${action}`)
+  for (const worker of asked) print(`${worker.id}: ${action}`)
   return 0
 }
 

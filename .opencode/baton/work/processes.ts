@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
+import { setTimeout as pause } from "node:timers/promises"
 
 /*
  * An agent's shells outlive it: OpenCode 1 starts them in sessions of their own and leaves them when it is killed. A variable in the
@@ -53,11 +54,6 @@ const signal = (pid: number, name: NodeJS.Signals): void => {
 
 const GRACE_MS = 3_000
 const LOOK_MS = 100
-
-export const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms)
-  })
 
 /** Ends all marked processes: asked first, then killed. @returns how many there were */
 export const endMarked = async (mark: string, value: string, graceMs = GRACE_MS): Promise<number> => {

@@ -1,4 +1,5 @@
 import { localMinute } from "../host/cli.ts"
+import { counted } from "../host/text.ts"
 import { isEndKind, ruleOf } from "../ledger/embedded/run-ends.ts"
 import type { Queue, ReportedRun } from "./ledger.ts"
 
@@ -144,7 +145,7 @@ const section = (head: string, lines: readonly string[]): string[] =>
 const mergeLine = ({ task, title, ahead, mergesClean, uncommitted }: Branch): string => {
   const how = mergesClean === undefined ? "" : mergesClean ? ", merges clean" : ", conflicts"
   const rest = uncommitted > 0 ? `, ${uncommitted} not committed` : ""
-  return `baton/${task}  ${ahead} ${ahead === 1 ? "commit" : "commits"}${how}${rest}  ${title}`
+  return `baton/${task}  ${counted(ahead, "commit")}${how}${rest}  ${title}`
 }
 
 /** The report for a person: what needs them first. */

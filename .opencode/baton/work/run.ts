@@ -1,12 +1,13 @@
 import { realpathSync } from "node:fs"
-import { readHost } from "../ledger/embedded/claims.ts"
+import { setTimeout as pause } from "node:timers/promises"
+import { readHost } from "../host/process-identity.ts"
 import { type Agent, startAgent } from "./agent.ts"
 import { checksIn, redLine, runCheck } from "./checks.ts"
 import { firstMessage, judgeExit, resumeMessage, type Stopped, sessionToResume } from "./judge.ts"
 import type { RunState, Taken, WorkLedger } from "./ledger.ts"
 import { type LiveView, readLive } from "./live.ts"
 import type { WorkOptions } from "./options.ts"
-import { endMarked, isTaskAtWork, pause, RUN_MARK } from "./processes.ts"
+import { endMarked, isTaskAtWork, RUN_MARK } from "./processes.ts"
 import { branchOf, type Worktrees } from "./worktrees.ts"
 
 // One run of one agent on one task, from its start to what becomes of the task.

@@ -59,7 +59,7 @@ export const protectedPaths = (prefixes: readonly string[], prompts: readonly st
 
 const upToWildcard = (pattern: string): string => pattern.replace(/[*?].*/s, "")
 
-/** Tells whether the user meant the protected files: a rule for all files does not, nor one for another folder. */
+/** A rule for all files does not name the protected ones, nor does one for another folder. */
 const isNamed =
   ({ denied, asked }: Paths) =>
   ({ pattern }: Rule): boolean =>

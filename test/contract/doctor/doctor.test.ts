@@ -27,7 +27,7 @@ describe("a healthy project", () => {
     expect(opencode?.message).toContain(`OpenCode ${binary.version} (${binary.path})`)
   })
 
-  test(promised("install.E2", "is told as one JSON document of a stated shape"), () => {
+  test(promised("install.E2", "the report is one JSON document of a stated shape"), () => {
     const { report } = patient.examine()
     expect(Object.keys(report)).toEqual(["version", "directory", "findings", "summary"])
     expect(report).toMatchObject({ version: 1, directory: patient.project, summary: { warning: 0, broken: 0 } })
@@ -37,7 +37,7 @@ describe("a healthy project", () => {
     expect(ids).toEqual(expect.arrayContaining([...expected, "database", "outbox", "state"]))
   })
 
-  test(promised("install.E2", "is told to a person without colour, from a sub-folder, too"), () => {
+  test(promised("install.E2", "the report is told to a person without colour, from a sub-folder, too"), () => {
     mkdirSync(join(patient.project, "src/deep"), { recursive: true })
     const options = { cwd: join(patient.project, "src/deep"), env: patient.environment }
     const { exitCode, stdout, stderr } = runScript([DOCTOR], options)
@@ -50,7 +50,7 @@ describe("a healthy project", () => {
 })
 
 describe("looking", () => {
-  test(promised("install.E2", "changes nothing in the project, the home or the temporary folder"), () => {
+  test(promised("install.E2", "doctor changes nothing in the project, the home or the temporary folder"), () => {
     patient.write(".opencode/plugins/thing.ts", 'import "../baton/nothing.ts"\n')
     patient.write("prompts/worker.md", "mine\n")
     patient.write(".env", "PROG_DB=/nonexistent/prog.db\n")
@@ -95,7 +95,7 @@ describe("looking", () => {
 })
 
 describe("the runtime", () => {
-  test(promised("install.E2", "may be Bun alone, and then OpenCode is what is missing"), () => {
+  test(promised("install.E2", "the runtime may be Bun alone, and then OpenCode is what is missing"), () => {
     const bare = createBarePath(patient.root)
     symlinkSync(NEWEST.path, join(bare, "bun"))
     const { exitCode, report } = patient.examine({ PATH: bare })
@@ -110,7 +110,7 @@ describe("the runtime", () => {
     return runScript([DOCTOR, ...args], { cwd: patient.project, env })
   }
 
-  test(promised("install.E2", "is named when there is none, and help needs none"), () => {
+  test(promised("install.E2", "a missing runtime is named, and help needs none"), () => {
     const { exitCode, stdout, stderr } = runBare(createBarePath(patient.root))
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" })
     expect(stderr).toContain("nothing here can run TypeScript")
@@ -134,7 +134,7 @@ describe("the runtime", () => {
     expect(stderr.includes("node 22.18 or newer")).toBe(!readsTypes)
   })
 
-  test(promised("install.E2", "is never a program called opencode that does not act as Bun"), () => {
+  test(promised("install.E2", "the runtime is never a program called opencode that does not act as Bun"), () => {
     patient.program("opencode", 'echo "$@" >>"$HOME/calls"\necho 1.18.33\n')
     expect(runBare(createBarePath(patient.root), [], [join(patient.root, "programs")]).exitCode).toBe(1)
     expect(readFileSync(join(patient.home, "calls"), "utf8")).toBe("--revision\n")

@@ -38,7 +38,7 @@ const setUp = () => {
 }
 
 describe("doctor on passes", () => {
-  test(promised("pass-over.G4", "finds nothing where there is nothing"), async () => {
+  test(promised("pass-over.G4", "doctor finds nothing on passes where there is nothing"), async () => {
     const { examine } = setUp()
     expect(await examine()).toEqual([
       { status: "ok", message: "no .opencode/pass-over.json: no agent passes work over; {} in it switches that on" },

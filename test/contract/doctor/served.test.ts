@@ -49,7 +49,7 @@ describe("a project that a global copy serves", () => {
     expect((await findings("prompts"))[0]).toBe(prompt)
   })
 
-  test(promised("package.D2", "is broken where that copy is"), async () => {
+  test(promised("package.D2", "a project is broken where the global copy that serves it is"), async () => {
     rmSync(inGlobal("baton/ledger/embedded/main.ts"))
     writeFileSync(inGlobal("plugins/thing.ts"), "import '../baton/other.ts'\nimport { x } from \"../baton/x.ts\"\n")
     expect(await findings("files")).toEqual(

@@ -130,7 +130,7 @@ describe("init", () => {
     },
   )
 
-  test(promised(["package.A3", "install.F1"], "that was killed takes a no that is given later"), () => {
+  test(promised(["package.A3", "install.F1"], "an init that was killed takes a no that is given later"), () => {
     killAt("renameSync 2", "init")
     killAt("renameSync 2", "init", "--no-auto-task", "--no-pass-over")
     baton("init")

@@ -29,7 +29,7 @@ describe("prompts", () => {
     ["a file of that name", { prompts: OWN }],
     ["a link to its own prompts", { "shared/mail.md": OWN }, "shared"],
     ["a link that leads nowhere", {}, "nowhere"],
-  ])(promised("install.E7", "go to .opencode/prompts where prompts holds %s"), (_, files, target) => {
+  ])(promised("install.E7", "prompts go to .opencode/prompts where prompts holds %s"), (_, files, target) => {
     for (const [path, text] of Object.entries(files)) checkout.write(path, text)
     if (target !== undefined) checkout.link(target, "prompts")
     const before = snapshotTree(checkout.project)
@@ -53,7 +53,7 @@ describe("prompts", () => {
     ]),
     ["has one that you edited", () => checkout.write("prompts/handoff.md", "Mine.\r\n<!--\tbaton:handoff -->\r\n")],
     ["has one with a byte order mark", () => checkout.write("prompts/handoff.md", "\uFEFF<!-- baton:handoff -->\n")],
-  ])(promised("install.E7", "go to prompts where that folder %s"), (_, prepare) => {
+  ])(promised("install.E7", "prompts go to the folder prompts where it %s"), (_, prepare) => {
     prepare()
     const { exitCode, stdout } = checkout.install()
     expect(exitCode).toBe(0)
@@ -62,7 +62,7 @@ describe("prompts", () => {
     expect(checkout.has(".opencode/prompts")).toBe(false)
   })
 
-  test(promised("install.E7", "stay in prompts where an earlier installation put them"), () => {
+  test(promised("install.E7", "prompts stay in prompts where an earlier installation put them"), () => {
     checkout.ship("prompts/handoff.md", "Write the handoff.\n")
     checkout.install()
     for (const name of NAMES) checkout.write(`prompts/${name}`, OWN)
@@ -86,7 +86,7 @@ describe("prompts", () => {
     expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
   })
 
-  test(promised("install.E7", "are removed from both places at uninstall"), () => {
+  test(promised("install.E7", "prompts are removed from both places at uninstall"), () => {
     checkout.write("prompts/mail.md", OWN)
     const before = snapshotTree(checkout.project)
     checkout.install()

@@ -134,7 +134,7 @@ describe("the policy of passes", () => {
     },
   )
 
-  test(promised("install.F1", "that was deleted stays away, whatever else is missing"), () => {
+  test(promised("install.F1", "a policy of passes that was deleted stays away, whatever else is missing"), () => {
     checkout.install()
     rmSync(join(checkout.project, POLICY))
     checkout.install()

@@ -77,7 +77,7 @@ const expectToEndWithTask = async (ledger: LedgerDriver, other: LedgerDriver, id
 describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
   const workers = Array.from({ length: WORKERS }, () => holdEmbedded(binary))
 
-  test(promised("claim.B3", "take many tasks each with --next, and none twice"), LONG, async () => {
+  test(promised("claim.B3", "8 processes take many tasks each with --next, and none twice"), LONG, async () => {
     const { home, ledger } = open()
     multiply(home, await ledger.task("shared"))
     await claimAll(workers.map((open) => createLedgerDriver(open(home))))
@@ -87,7 +87,7 @@ describe.each(endsOf(0))("8 processes on OpenCode $version", (binary) => {
     expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe("Error: no task of project demo is ready and free")
   })
 
-  test(promised("claim.B3", "ask for the same tasks, and each goes to one"), LONG, async () => {
+  test(promised("claim.B3", "8 processes ask for the same tasks, and each goes to one"), LONG, async () => {
     const { home, ledger } = open()
     multiply(home, await ledger.task("shared"))
     const ids = Array.from({ length: CLAIMS }, (_, at) => `ts-${String(at + 1).padStart(6, "0")}`)

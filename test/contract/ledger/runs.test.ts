@@ -368,7 +368,7 @@ describe("a worker", () => {
     expect(await ledger.ok("claims")).toContain("ada")
   })
 
-  test(promised("work.B3", "is told what a person wants of it"), async () => {
+  test(promised("work.B3", "a worker is told what a person wants of it"), async () => {
     const { ledger } = open()
     await ledger.task("T")
     expect(await beat(ledger)).toMatchObject({ wanted: "active" })

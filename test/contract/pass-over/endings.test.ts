@@ -89,7 +89,7 @@ describe("a result that the user has not released", () => {
     return { ...passes, user, context }
   }
 
-  test(promised("pass-over.A6", "comes back by no other tool, until the user says yes"), async () => {
+  test(promised("pass-over.A6", "a held result comes back by no other tool, until the user says yes"), async () => {
     const { pass, status, apply, context, user } = openAsking()
     for (const answer of [await pass({}, context()), await status(context()), await apply({}, context())]) {
       expect(answer).toContain("the user has not approved the result of coder")
@@ -161,7 +161,7 @@ test(promised("pass-over.A9", "a stored result that is for another agent goes to
 })
 
 describe("a subagent that has returned and speaks on", () => {
-  test(promised("pass-over.C3", "may use no tool any more"), async () => {
+  test(promised("pass-over.C3", "a subagent that has returned may use no tool any more"), async () => {
     const refusals: string[] = []
     const passes = openFeaturePasses({
       coder: async (turn) => {
@@ -186,7 +186,7 @@ describe("a subagent that has returned and speaks on", () => {
     await expect.poll(() => asked).toMatchObject({ kind: "done" })
   })
 
-  test(promised("pass-over.D2", "is ended by an abort of any session above it"), async () => {
+  test(promised("pass-over.D2", "a returned child is ended by an abort of any session above it"), async () => {
     const passes = openFeaturePasses({
       coder: async (turn) => {
         await passes.passOn(turn)

@@ -36,14 +36,14 @@ describe("files that could not be stored when the child returned", () => {
     expect(recordOf(id()).state).toMatchObject({ state: "applied", applied: ["made.txt"] })
   })
 
-  test(promised("pass-over.B3", "are stored by baton passes restore while OpenCode lives"), async () => {
+  test(promised("pass-over.B3", "unstored files are stored by baton passes restore while OpenCode lives"), async () => {
     const { reject, restore, root } = await returnWithoutGit()
     expect(await restore()).toMatchObject({ kind: "restored", held: 1 })
     expect(await reject()).toContain("rejected (made.txt)")
     expect(existsSync(join(root, "made.txt"))).toBe(false)
   })
 
-  test(promised(["pass-over.B3", "pass-over.E4"], "are not removed with old passes"), async () => {
+  test(promised(["pass-over.B3", "pass-over.E4"], "unstored files are not removed with old passes"), async () => {
     const { copy, root } = await returnWithoutGit()
     const store = createPassStore({ state: createStateFolder(root), log: createRecordedLog() })
     await store.removeFinished(new Date(Date.now() + 86_400_000))
@@ -77,7 +77,7 @@ describe("an apply that a crash cut off", () => {
     expect(stateNow()).toMatchObject({ state: "rejected", rejected: ["one.txt", "two.txt"] })
   })
 
-  test(promised("pass-over.A3", "after it was noted stays applied"), async () => {
+  test(promised("pass-over.A3", "an apply cut off after it was noted stays applied"), async () => {
     const { reject, root, stateNow, journal } = await cutOff(true)
     expect(await reject()).toContain("rejected (two.txt)")
     expect([readIn(root, "one.txt"), existsSync(journal)]).toEqual(["1\n", false])

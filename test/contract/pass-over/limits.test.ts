@@ -23,7 +23,7 @@ describe("a pass made from within a pass", () => {
     await expect.poll(() => passes.opencode.isBusy()).toBe(false)
   })
 
-  test(promised("pass-over.B2", "is stopped at its time-out, whatever on_timeout says"), async () => {
+  test(promised("pass-over.B2", "a nested pass is stopped at its time-out, whatever on_timeout says"), async () => {
     let inner = ""
     const passes = openFeaturePasses({
       defaults: { on_timeout: "continue" },

@@ -85,7 +85,7 @@ describe("the sandbox of a pass that is over", () => {
     expect(storedText(project.root, "p1", modifications[0]?.new_hash)).toBe("the child's\n")
   })
 
-  test(promised("pass-over.B2", "is deleted in its place where it cannot be put aside"), async () => {
+  test(promised("pass-over.B2", "a sandbox is deleted in its place where it cannot be put aside"), async () => {
     const project = createPassProject()
     writeFiles(join(asideOf(project.root), ".."), { ".removed": "in the way" })
     expect(await changeAndEnd(project)).toEqual([])
@@ -100,7 +100,7 @@ describe("the sandbox of a pass that is over", () => {
   })
 
   test.each(BOTH_ENDS)(
-    promised("pass-over.B2", "goes with folders that may not be written in, on OpenCode $version"),
+    promised("pass-over.B2", "a sandbox goes with folders that may not be written in, on OpenCode $version"),
     ({ path }) => {
       const folder = join(temporaryFolder(), "gone")
       writeFiles(folder, { "mod/a@v1/a.go": "package a\n" })

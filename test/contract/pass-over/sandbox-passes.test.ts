@@ -174,7 +174,7 @@ describe("what is held", () => {
   })
 
   test(
-    promised("pass-over.B2", "is refused whole when one file changed meanwhile, each conflict by name"),
+    promised("pass-over.B2", "a result is refused whole when one file changed meanwhile, each conflict by name"),
     async () => {
       const { root, passes, store } = createPassProject()
       await store("p1", { "a.txt": "one\ntwo\nTHREE\n", "src/b.txt": "child\n", "new.txt": "n" })
@@ -263,7 +263,7 @@ test(promised("pass-over.B2", "a file whose apply could not be noted is taken ba
 
 describe("several passes", () => {
   test(
-    promised("pass-over.B3", "at the same time see nothing of each other, and the second overwrites nothing"),
+    promised("pass-over.B3", "passes at the same time see nothing of each other, and the second overwrites nothing"),
     async () => {
       const { root, begin, passes } = createPassProject()
       await Promise.all([
@@ -280,7 +280,7 @@ describe("several passes", () => {
     },
   )
 
-  test(promised("pass-over.B3", "in a chain work on, and are applied to, each other's sandboxes"), async () => {
+  test(promised("pass-over.B3", "passes in a chain work on, and are applied to, each other's sandboxes"), async () => {
     const { root, begin, passes } = createPassProject()
     const before = projectTree(root)
     await begin("outer", { writes: { "a.txt": "outer\n" } })
@@ -374,7 +374,7 @@ describe("many files", () => {
   test.each([
     ["recorded with 200 others", 0, 2],
     ["tried alone where their group failed", 1, 202],
-  ])(promised("passes.A6", "are %s, and all of them applied"), async (_how, failing, expected) => {
+  ])(promised("passes.A6", "many files are %s, and all of them applied"), async (_how, failing, expected) => {
     const { root, begin } = createPassProject()
     let records = 0
     const isNoted = () => {

@@ -48,7 +48,7 @@ describe("contents that are damaged", () => {
     ["empty", () => new Uint8Array()],
     ["cut off", (bytes) => bytes.subarray(0, bytes.length / 2)],
     ["changed", (bytes) => bytes.map((byte, at) => (at === bytes.length - 30 ? byte ^ 0xff : byte))],
-  ])(promised("pass-over.B5", "are refused and nothing is written, %s ones"), async (_, damage) => {
+  ])(promised("pass-over.B5", "damaged contents are refused and nothing is written, %s ones"), async (_, damage) => {
     const { root, connect } = await holdChanges()
     const before = projectTree(root)
     for (const path of storedContents(root)) {
@@ -180,7 +180,7 @@ describe("the files of a sandbox", () => {
     expect(readIn(sandbox, "src/b.txt")).toBe("bee\n")
   })
 
-  test(promised("pass-over.B2", "are without those that the user ignores everywhere"), async () => {
+  test(promised("pass-over.B2", "sandbox files are without those that the user ignores everywhere"), async () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     const { root, begin } = createPassProject()
     const home = temporaryFolder()

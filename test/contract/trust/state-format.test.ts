@@ -62,12 +62,12 @@ describe(`the state of format ${STATE_FORMAT}`, () => {
       },
       ["log", "handoff", "learning", "retire", "withdraw"].map((kind) => ({ record: { entry: { kind } } })),
     ],
-  ])(promised("trust.A5", "has %s"), async (_what, read, stored) => {
+  ])(promised("trust.A5", "state of this format has %s"), async (_what, read, stored) => {
     expect(await read()).toMatchObject(stored)
     expect(deps.log.lines).toEqual([])
   })
 
-  test(promised("trust.A5", "has a pass, whose changes are applied"), async () => {
+  test(promised("trust.A5", "state of this format has a pass, whose changes are applied"), async () => {
     // Git keeps no empty folder.
     mkdirSync(passPlace(root, "p1", "files", "store", "refs"), { recursive: true })
     const passes = connectSandboxes(root)

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { isAlive, signalIfThere } from "../../../.opencode/baton/host/process.ts"
+import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
+import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import { promised } from "../../requirements.ts"
 import {
   bash,

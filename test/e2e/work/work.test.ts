@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { isAlive, signalIfThere } from "../../../.opencode/baton/host/process.ts"
+import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
+import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import { findMarked } from "../../../.opencode/baton/work/processes.ts"
 import { promised } from "../../requirements.ts"
 import {

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { isAlive } from "../../../.opencode/baton/host/process.ts"
+import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import type { OpenCodeBinary } from "./opencode-binary.ts"
 import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"

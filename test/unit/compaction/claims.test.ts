@@ -89,7 +89,7 @@ describe("a session's claim", () => {
   })
 
   test(
-    promised("queue.A6", "goes from an idle session to the one that the user speaks to, not from one at work"),
+    promised("queue.A6", "a claim goes from an idle session to the one that the user speaks to, not from one at work"),
     async () => {
       for (const idle of ["ses_2", ""]) {
         const { claims, calls, told } = setUp([HELD, ...(idle === "" ? [HELD] : [])], "exclusive", { idle })
@@ -103,7 +103,7 @@ describe("a session's claim", () => {
   )
 
   test(
-    promised("queue.A6", "is not taken from an idle session by one that is idle, too, until its user speaks"),
+    promised("queue.A6", "a claim is not taken from an idle session by one that is idle, too, until its user speaks"),
     async () => {
       const { claims, calls, world } = setUp([HELD, HELD, HELD, HELD])
       await claims.toolStarting(first, "read")
@@ -118,7 +118,7 @@ describe("a session's claim", () => {
     },
   )
 
-  test(promised("claim.B1", "is its parent's for a child, and none is made by a handoff or when off"), async () => {
+  test(promised("claim.B1", "a child's claim is its parent's, and none is made by a handoff or when off"), async () => {
     const { claims, calls, world } = setUp()
     await claims.toolStarting(first, "handoff_session")
     world.setting = "off"
@@ -179,7 +179,7 @@ describe("a session's claim", () => {
     expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
   })
 
-  test(promised("claim.B1", "on a task that is opened again is made again by the next change"), async () => {
+  test(promised("claim.B1", "a claim on a task that is opened again is made again by the next change"), async () => {
     const { claims, calls, reopenTask, world } = setUp([], "exclusive")
     await claims.toolStarting(first, "edit")
     reopenTask("ses_1")
@@ -194,7 +194,7 @@ describe("a session's claim", () => {
     expect(calls.at(-1)).toBe(claim)
   })
 
-  test(promised("claim.B1", "is made again also where claims are shared, and only by a tool"), async () => {
+  test(promised("claim.B1", "a claim is made again also where claims are shared, and only by a tool"), async () => {
     const { claims, calls, reopenTask } = setUp()
     await claims.toolStarting(first, "read")
     for (const noticed of [() => vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS), () => claims.userArrived("ses_1")]) {
@@ -218,7 +218,7 @@ describe("a session's claim", () => {
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
   })
 
-  test(promised("claim.B1", "is kept while the ledger does not answer"), async () => {
+  test(promised("claim.B1", "a session's claim is kept while the ledger does not answer"), async () => {
     const { claims, calls, world } = setUp([], "exclusive")
     await claims.toolStarting(first, "read")
     world.answers = false
@@ -227,7 +227,7 @@ describe("a session's claim", () => {
     expect(calls.filter((call) => call.startsWith("claim"))).toHaveLength(1)
   })
 
-  test(promised("claim.B1", "on a task that is unknown or closed is not asked for at every tool"), async () => {
+  test(promised("claim.B1", "a claim on a task that is unknown or closed is not asked for at every tool"), async () => {
     const { claims, calls } = setUp([{ kind: "refused", reason: "item not found" }], "exclusive")
     for (const tool of ["edit", "write"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
     await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
@@ -258,7 +258,7 @@ describe("another's claim", () => {
     expect(await claims.toolStarting(first, "edit")).toBeUndefined()
   })
 
-  test(promised("claim.B2", "refuses them also while the ledger does not answer"), async () => {
+  test(promised("claim.B2", "another's claim refuses changes also while the ledger does not answer"), async () => {
     const { claims, told } = setUp([HELD, DOWN, DOWN, HELD], "exclusive")
     await claims.toolStarting(first, "read")
     expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)

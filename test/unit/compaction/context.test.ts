@@ -117,7 +117,7 @@ describe("what is prepared before the compacting hook is called", () => {
     expect(logged("compaction not prepared: the hook reads again")).toMatchObject([{ level: "warn" }])
   })
 
-  test(promised("task.B4", "is nothing for a session without a task"), async () => {
+  test(promised("task.B4", "nothing is prepared for a session without a task"), async () => {
     const { take, reads } = prepare({ hasTask: false })
     expect(await take()).toBeUndefined()
     expect(reads()).toBe(0)

@@ -47,7 +47,7 @@ const open = () => {
 }
 
 describe("a session", () => {
-  test(promised("task.B4", "that began here without a task is looked up nowhere"), async () => {
+  test(promised("task.B4", "a session that began here without a task is looked up nowhere"), async () => {
     const { create, request, asked } = open()
     await create("ses_1")
     await request("ses_1", CREATED_AT)
@@ -65,7 +65,7 @@ describe("a session", () => {
     expect(asked).toEqual([])
   })
 
-  test(promised("task.B3", "is looked up once its parent may have a task, as all its kin"), async () => {
+  test(promised("task.B3", "a session is looked up once its parent may have a task, as all its kin"), async () => {
     const { hooks, create, request, state } = open()
     await create("ses_1")
     for (const [child, parent] of [

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
 import { createIsAtWork, createProgress, RECORD_EVERY_MS } from "../../../.opencode/baton/compaction/progress.ts"
 import { EMPTY_STATE, type SessionState, withRecorded } from "../../../.opencode/baton/compaction/session-state.ts"
 import { createKeyedQueue } from "../../../.opencode/baton/host/async.ts"
-import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
+import { startOfProcess } from "../../../.opencode/baton/host/process-identity.ts"
 import type { StoredMessage } from "../../../.opencode/baton/host/sessions.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import type { OutboxEntry, ParkedEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
@@ -88,7 +88,7 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
 }
 
 describe("work in progress", () => {
-  test(promised("sessions.A1", "is recorded when the turn ends, and at most once a minute"), async () => {
+  test(promised("sessions.A1", "work is recorded when the turn ends, and at most once a minute"), async () => {
     const { progress, change, sections, mark } = setUp()
     change("a.ts")
     expect(mark()).toMatchObject({ sessionID, pid: process.pid, isIdle: false })
@@ -106,7 +106,7 @@ describe("work in progress", () => {
   })
 
   test(
-    promised(["sessions.A1", "task.B3"], "is recorded at once where the last record was another task's"),
+    promised(["sessions.A1", "task.B3"], "work is recorded at once where the last record was another task's"),
     async () => {
       const { progress, change, takeTask, sections, added } = setUp()
       takeTask(OTHER_BINDING)
@@ -145,7 +145,7 @@ describe("work in progress", () => {
     { name: "not recorded while an earlier one waits", how: "waits", of: taskID, records: 0 },
     { name: "not recorded while an earlier one is parked", how: "parked", of: taskID, records: 0 },
     { name: "recorded while one of another task is parked", how: "parked", of: OTHER_BINDING.taskID, records: 1 },
-  ])(promised("sessions.A1", "is $name"), async ({ how, of, records }) => {
+  ])(promised("sessions.A1", "work in progress is $name"), async ({ how, of, records }) => {
     const { progress, change, sections, outbox } = setUp()
     const earlier = { kind: "handoff", taskID: of, sessionID, section: "earlier" } as const
     const record = { version: 1, createdAt: "", entry: earlier } as const
@@ -156,7 +156,7 @@ describe("work in progress", () => {
     expect(await sections(records)).toHaveLength(records)
   })
 
-  test(promised(["sessions.A1", "task.B3"], "is recorded in the task that it was done for"), async () => {
+  test(promised(["sessions.A1", "task.B3"], "work is recorded in the task that it was done for"), async () => {
     const { change, takeTask, sections, added } = setUp()
     change("a.ts")
     takeTask(BINDING)
@@ -175,7 +175,7 @@ describe("work in progress", () => {
   const words = "## The user's own words, newest first"
 
   test(
-    promised(["sessions.A1", "words.A6"], "is left by a message of the user's alone, with the answer's end"),
+    promised(["sessions.A1", "words.A6"], "work is left by a message of the user's alone, with the answer's end"),
     async () => {
       const long = `${"x".repeat(900)}The lexer is proven; CRLF is open.`
       const { progress, sections } = setUp(EMPTY_STATE, [answer("An older one."), answer(long)])

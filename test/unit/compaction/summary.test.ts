@@ -77,7 +77,7 @@ const NO_HEADINGS = "The summary of this compaction has none of the headings of 
 
 describe("a summary", () => {
   test.each([...REFUSALS, ...CHATTY])(
-    promised("words.A4", "that is none takes no handoff's place, and is remarked without one: %j"),
+    promised("words.A4", "a summary that is none takes no handoff's place, and is remarked without one: %j"),
     (summary) => {
       expect(judgeSummary(summary, BEFORE, DEFAULT_HANDOFF_PROMPT)).toEqual({ saysLess: true, remark: NO_HEADINGS })
       expect(judgeSummary(summary, "", DEFAULT_HANDOFF_PROMPT)).toEqual({ saysLess: false, remark: NO_HEADINGS })
@@ -89,13 +89,13 @@ describe("a summary", () => {
       expect(judgeSummary(summary, before, DEFAULT_HANDOFF_PROMPT)).toEqual({ saysLess: false })
   })
 
-  test(promised("words.A4", "that is empty says less, also where nothing was before"), () => {
+  test(promised("words.A4", "a summary that is empty says less, also where nothing was before"), () => {
     const verdict = { saysLess: true, remark: "The summary of this compaction was empty" }
     expect(judgeSummary("", BEFORE, DEFAULT_HANDOFF_PROMPT)).toEqual(verdict)
     expect(judgeSummary("", "", DEFAULT_HANDOFF_PROMPT)).toEqual(verdict)
   })
 
-  test(promised("words.A4", "that lost most of the one before says less, whatever headings it has"), () => {
+  test(promised("words.A4", "a summary that lost most of the one before says less, whatever headings it has"), () => {
     const before = `${BEFORE}\n${"- A constraint that must persist.\n".repeat(100)}`
     const summary = "## Done\n- All.\n\n## Next\n- None."
     expect(judgeSummary(summary, before, DEFAULT_HANDOFF_PROMPT)).toEqual({
@@ -104,7 +104,7 @@ describe("a summary", () => {
     })
   })
 
-  test(promised("words.A4", "of a prompt without headings may have none, unless it declines"), () => {
+  test(promised("words.A4", "a summary of a prompt without headings may have none, unless it declines"), () => {
     const prose = "The lexer is done and green. Line 120 of the parser is open: write the test first."
     expect(judgeSummary(prose, "", "Sum it up.")).toEqual({ saysLess: false })
     expect(judgeSummary(prose, `${prose} The API is frozen.`, "Sum it up.")).toEqual({ saysLess: false })

@@ -193,15 +193,18 @@ describe("the first message as a task", () => {
     expect(bound).toEqual(ids)
   })
 
-  test(promised("queue.A4", "has the conversation's label, which one of /task new has not"), async () => {
-    const { begin, expand, ledgerTask } = setUp()
-    await begin("ses_1", FIRST)
-    expect(ledgerTask("ts-add002").labels).toEqual(["conversation"])
-    await expand("ses_1", "new Teach it CRLF")
-    expect(ledgerTask("ts-add003").labels).toEqual([])
-  })
+  test(
+    promised("queue.A4", "a first message's task has the conversation's label, which one of /task new has not"),
+    async () => {
+      const { begin, expand, ledgerTask } = setUp()
+      await begin("ses_1", FIRST)
+      expect(ledgerTask("ts-add002").labels).toEqual(["conversation"])
+      await expand("ses_1", "new Teach it CRLF")
+      expect(ledgerTask("ts-add003").labels).toEqual([])
+    },
+  )
 
-  test(promised("task.D2", "is none where the ledger fails"), async () => {
+  test(promised("task.D2", "the task of a first message is none where the ledger fails"), async () => {
     const { begin, bound, script } = setUp()
     script.readable = false
     expect(await begin("ses_1", FIRST)).toBe(false)
@@ -214,7 +217,7 @@ describe("the task of a message that was undone", () => {
   const UNDONE = { undone: [made], redone: [] }
   const REDONE = { undone: [], redone: [made] }
 
-  test(promised("words.A3", "is canceled, and as it was after the redo"), async () => {
+  test(promised("words.A3", "the task of an undone message is canceled, and as it was after the redo"), async () => {
     const { followUndo, ledgerTask, told } = setUp()
     for (const status of ["open", "in_progress"]) {
       ledgerTask(taskID).status = status
@@ -226,13 +229,16 @@ describe("the task of a message that was undone", () => {
     expect(told.slice(0, 2)).toEqual([`task ${taskID} is canceled`, `task ${taskID}`])
   })
 
-  test(promised("queue.A4", "is the conversation's again after the redo, which starts it"), async () => {
-    const { followUndo, ledgerTask, calls } = setUp()
-    Object.assign(ledgerTask(taskID), { status: "in_progress", labels: ["conversation"] })
-    await followUndo("ses_1", UNDONE)
-    await followUndo("ses_1", REDONE)
-    expect(calls.slice(-2)).toEqual([`start ${taskID}`, `label ${taskID} conversation`])
-  })
+  test(
+    promised("queue.A4", "an undone message's task is the conversation's again after the redo, which starts it"),
+    async () => {
+      const { followUndo, ledgerTask, calls } = setUp()
+      Object.assign(ledgerTask(taskID), { status: "in_progress", labels: ["conversation"] })
+      await followUndo("ses_1", UNDONE)
+      await followUndo("ses_1", REDONE)
+      expect(calls.slice(-2)).toEqual([`start ${taskID}`, `label ${taskID} conversation`])
+    },
+  )
 
   test(promised("words.A3", "stays where it is done, another has it, or Baton did not make it"), async () => {
     const done = setUp()

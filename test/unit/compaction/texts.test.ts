@@ -130,7 +130,7 @@ describe("texts of the ledger", () => {
     })
   })
 
-  test(promised("trust.B1", "are said to be where agents write"), () => {
+  test(promised("trust.B1", "texts of the ledger are said to be where agents write"), () => {
     const note = renderNote({ ...SAID, number: 1, summary: "S.", budget })
     expect(note).toContain("### Specification (from prog, where agents write, too)\n```text\nCRLF counts.\n```")
     expect(count(note, "from prog, where agents write, too")).toBe(2)

@@ -149,7 +149,7 @@ describe("a session's history", () => {
 
   test.each([true, false])(promised("handoff.A2", "gives first request and work (cursors: %s)"), async (cursors) => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
-    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => false })
+    const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => false })
     expect(history.words[0]?.text).toBe("The first request.\n  Verbatim.")
     expect(history.words).toHaveLength(601)
     const files = history.activity.files.map(({ path, reads, changes }) => `${path} ${reads} ${changes}`)
@@ -161,7 +161,7 @@ describe("a session's history", () => {
   test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
     let pages = 0
-    const history = await readHistory(sessions, "ses_1", { root: "/project", isOver: () => pages++ > 0 })
+    const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => pages++ > 0 })
     expect(history.words.map(({ text }) => text)).not.toContain("The first request.\n  Verbatim.")
     expect(history.incomplete).toBe("it took too long")
     expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
@@ -288,7 +288,7 @@ describe("the user's own words", () => {
     ["without an answer to /task", ["Build it.", "/task\n\nThis session has no task."], ["Build it."]],
     ["as typed, a heading inside too", ["Build it.\n\n# Worker\n  x"], ["Build it.\n\n# Worker\n  x"]],
     ["none", [COMMAND, "# Planner\n", " "], []],
-  ])(promised(["handoff.F1", "words.A1"], "are taken %s"), (_why, texts, words) => {
+  ])(promised(["handoff.F1", "words.A1"], "the user's own words are taken %s"), (_why, texts, words) => {
     expect(collect(texts)).toEqual(words)
   })
 

@@ -69,11 +69,11 @@ const IGNORED: readonly (readonly [why: string, text: string])[] = [
 ]
 
 describe("file references", () => {
-  test.each(READ)(promised("handoff.C1", "are read: %j"), (text, ...references) => {
+  test.each(READ)(promised("handoff.C1", "file references are read: %j"), (text, ...references) => {
     expect(parseReferences(text).map(shown)).toEqual(references)
   })
 
-  test.each(IGNORED)(promised("handoff.C1", "are not made of %s"), (_why, text) => {
+  test.each(IGNORED)(promised("handoff.C1", "file references are not made of %s"), (_why, text) => {
     expect(parseReferences(text)).toEqual([])
   })
 
@@ -149,7 +149,7 @@ describe("file references", () => {
     })
   })
 
-  test(promised("handoff.E2", "end after 1,000"), () => {
+  test(promised("handoff.E2", "file references end after 1,000"), () => {
     const text = Array.from({ length: 5_000 }, (_, index) => `@f${index}`).join(" ")
     expect(pathsIn(text)).toEqual(Array.from({ length: 1_000 }, (_, index) => `f${index}`))
   })

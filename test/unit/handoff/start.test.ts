@@ -29,8 +29,8 @@ const sessionsWith = (changed: Record<string, FakeSession> = {}) =>
     ]),
   )
 
-const count = (id: string, changed: Record<string, FakeSession> = {}, isOver = () => false) =>
-  countStarted({ sessions: sessionsWith(changed), isOver }, id, RECORDS)
+const count = (id: string, changed: Record<string, FakeSession> = {}, shouldStop = () => false) =>
+  countStarted({ sessions: sessionsWith(changed), shouldStop }, id, RECORDS)
 
 describe("sessions that start one another", () => {
   test.each([
@@ -53,7 +53,7 @@ describe("sessions that start one another", () => {
   test(promised("handoff.F2", "what cannot be read counts as without a message, and a circle ends"), async () => {
     expect(await count("F", { D: session(["Draft of C", "Use tabs."]) }, () => true)).toBe(5)
     const circle = [started("A", "B"), started("B", "A")]
-    expect(await countStarted({ sessions: sessionsWith(), isOver: () => true }, "A", circle)).toBeGreaterThan(5)
+    expect(await countStarted({ sessions: sessionsWith(), shouldStop: () => true }, "A", circle)).toBeGreaterThan(5)
   })
 
   const ruled = (name: string, permission: AgentInfo["permission"]): AgentInfo => ({

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, ut
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
 import { createFileLock } from "../../../.opencode/baton/host/file-lock.ts"
-import { startOfProcess } from "../../../.opencode/baton/host/process.ts"
+import { startOfProcess } from "../../../.opencode/baton/host/process-identity.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import { endWithTest, temporaryFolder } from "../../support/files/with-test.ts"
@@ -101,7 +101,7 @@ describe("the lock", () => {
       writtenIn: beforeThisProcess,
       isTaken: true,
     },
-  ])("of $of is taken: $isTaken", async ({ left, writtenIn = now, after = 0, isTaken }) => {
+  ])("a lock of $of is taken: $isTaken", async ({ left, writtenIn = now, after = 0, isTaken }) => {
     const { path, lock, leaveBehind } = setUp()
     await leaveBehind(left)
     const written = new Date(inSeconds(writtenIn())())

@@ -34,7 +34,7 @@ describe("a notice", () => {
   test.each<[Options, string[]]>([
     [{}, ["success Baton: learned: No tabs.", "warning Baton: last: The ledger does not have it."]],
     [{ userInterface: "server", setting: "problems" }, ["warning Baton: last: The ledger does not have it."]],
-  ])(promised("notices.A2", "with %j is shown as %j"), async (options, expected) => {
+  ])(promised("notices.A2", "a notice with %j is shown as %j"), async (options, expected) => {
     const { notices, shown, last } = setUp(options)
     notices(INFO)
     notices(PROBLEM)
@@ -43,7 +43,7 @@ describe("a notice", () => {
   })
 
   test.each<Options>([{ userInterface: "run" }, { setting: "none" }])(
-    promised("notices.A2", "with %j is not shown"),
+    promised("notices.A2", "a notice with %j is not shown"),
     async (options) => {
       const { notices, shown } = setUp(options)
       notices(INFO)
@@ -53,7 +53,7 @@ describe("a notice", () => {
     },
   )
 
-  test(promised("notices.A1", "of one key is shown once, short and without control characters"), async () => {
+  test(promised("notices.A1", "a notice of one key is shown once, short and without control characters"), async () => {
     const { notices, shown, last } = setUp()
     for (let times = 0; times < 3; times++) notices({ ...INFO, key: "a" })
     notices({ title: "last", message: `\x1b[31mred\u009b\t  x\n${"long ".repeat(100)}` })
@@ -62,7 +62,7 @@ describe("a notice", () => {
     expect(shown[1]).toMatch(/^success Baton: last: \[31mred x\nlong long [long ]{1,180}$/)
   })
 
-  test(promised("notices.A1", "that is being shown at the end leaves no timer"), async () => {
+  test(promised("notices.A1", "a notice that is being shown at the end leaves no timer"), async () => {
     const ending = new AbortController()
     const onScreen = createDeferred<{ kind: "ok"; value: true }>()
     const paused = vi.fn(async () => undefined)

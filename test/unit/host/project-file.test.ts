@@ -123,7 +123,7 @@ describe("a file that is not read", () => {
     expect(await read(path)).toMatchObject({ kind: reason === MISSING ? "missing" : "refused", path, reason })
   })
 
-  test(promised("handoff.B4", "is one that may not be read"), async () => {
+  test(promised("handoff.B4", "a file that is not read is one that may not be read"), async () => {
     const { root, read } = project()
     chmodSync(write(root, "a.ts"), 0)
     const isRoot = process.getuid?.() === 0
@@ -193,7 +193,7 @@ const HARMLESS = split(`
 `)
 
 describe("a secret", () => {
-  test.each(SECRETS)(promised("handoff.C3", "is held by %s"), (path) => expect(isSecretPath(path)).toBe(true))
+  test.each(SECRETS)(promised("handoff.C3", "a secret is held by %s"), (path) => expect(isSecretPath(path)).toBe(true))
   test.each(HARMLESS)(promised("handoff.C3", "is not held by %s"), (path) => expect(isSecretPath(path)).toBe(false))
 })
 
@@ -211,7 +211,7 @@ describe("a file's bytes", () => {
     ["line ends, tabs and form feeds", "UTF-8", Buffer.from("\t\n\v\f\r"), "\t\n\v\f\r"],
     ["control characters behind the first 4,096 bytes", "UTF-8", Buffer.from(TEXT_THEN_CONTROL), TEXT_THEN_CONTROL],
     ["nothing", "UTF-8", Buffer.from(""), ""],
-  ])(promised("handoff.C3", "are text: %s"), (_what, encoding, bytes, text) => {
+  ])(promised("handoff.C3", "a file's bytes are text: %s"), (_what, encoding, bytes, text) => {
     expect(decodeText(bytes)).toEqual({ kind: "text", text, encoding })
   })
 

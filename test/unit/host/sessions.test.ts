@@ -40,11 +40,11 @@ describe("the session client", () => {
 
 const messages = (count: number) => Array.from({ length: count }, (_, index) => userSays("x", `msg_${index}`))
 
-const read = async (count: number, cursors: boolean, isOver: () => boolean = () => false) => {
+const read = async (count: number, cursors: boolean, shouldStop: () => boolean = () => false) => {
   const sessions = createFakeSessions(new Map([["ses_1", { messages: messages(count) }]]), { cursors })
   const pages: string[][] = []
   let isOldest = false
-  for await (const answer of messagePages(sessions, "ses_1", { size: 10, isOver })) {
+  for await (const answer of messagePages(sessions, "ses_1", { size: 10, shouldStop })) {
     if (answer.kind === "failed") throw new Error(answer.reason)
     pages.push(answer.value.messages.map(({ info }) => info.id))
     isOldest = answer.value.isOldest
@@ -69,6 +69,7 @@ test(promised("handoff.D3", "reading ends when the time is over, and not at the 
 test(promised("handoff.D1", "a session that is gone is one failure"), async () => {
   const sessions = createFakeSessions(new Map())
   const kinds: string[] = []
-  for await (const { kind } of messagePages(sessions, "ses_gone", { size: 10, isOver: () => false })) kinds.push(kind)
+  for await (const { kind } of messagePages(sessions, "ses_gone", { size: 10, shouldStop: () => false }))
+    kinds.push(kind)
   expect(kinds).toEqual(["failed"])
 })

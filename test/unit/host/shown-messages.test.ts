@@ -27,11 +27,11 @@ describe("the messages that OpenCode shows", () => {
     ["those that were neither deleted nor undone", { messageID: "msg_2" }, ["msg_1", "msg_2"], ["msg_1"]],
     ["those that came after others were deleted", undefined, ["msg_1", "msg_3"], ["msg_1", "msg_3"]],
     ["none when all were deleted", undefined, [], []],
-  ])("are %s", async (_which, revert, stored, expected) => {
+  ])("the shown messages are %s", async (_which, revert, stored, expected) => {
     expect(await show(revert, stored)).toEqual(expected)
   })
 
-  test("are all of them when the session is gone", async () => {
+  test("the shown messages are all of them when the session is gone", async () => {
     const shown = await createShownMessages(createFakeSessions(new Map()))(SESSION, IDS)
     expect(shown).toEqual(new Set(IDS))
   })
@@ -40,7 +40,7 @@ describe("the messages that OpenCode shows", () => {
   test.each<[string, Partial<Sessions>]>([
     ["the session", { info: async () => failed }],
     ["a message", { message: async () => failed }],
-  ])("are unknown when OpenCode does not answer for %s", async (_what, changes) => {
+  ])("the shown messages are unknown when OpenCode does not answer for %s", async (_what, changes) => {
     expect(await show(undefined, IDS, changes)).toBeUndefined()
   })
 })
@@ -55,11 +55,11 @@ describe("a message that does not exist", () => {
   test.each([
     ["404", { name: "NotFoundError", data: { message: "Message not found: msg_1" } }, 404],
     ["500, as 1.2.15 does", { name: "UnknownError", data: { message: "Error: Message not found: msg_1\n at x" } }, 500],
-  ])("is missing when OpenCode answers %s", async (_how, error, status) => {
+  ])("a message is missing when OpenCode answers %s", async (_how, error, status) => {
     expect(await ask(error, status)).toMatchObject({ kind: "failed", missing: true })
   })
 
-  test("is not missing when OpenCode fails", async () => {
+  test("a message is not missing when OpenCode fails", async () => {
     const answer = await ask({ name: "UnknownError", data: { message: "Error: the disk is full" } }, 500)
     expect(answer).toMatchObject({ kind: "failed", reason: expect.stringContaining("disk is full") })
     expect(answer).not.toHaveProperty("missing")

@@ -88,7 +88,7 @@ describe("the mark of a state folder", () => {
     ["is one of another account", () => vi.stubEnv("XDG_STATE_HOME", temporaryFolder())],
     ["is one of another key", () => vi.stubEnv("BATON_STATE_KEY", "another")],
   ]
-  test.each(FORGERIES)(promised("trust.A1", "that %s makes a foreign folder"), async (_how, forge) => {
+  test.each(FORGERIES)(promised("trust.A1", "a mark that %s makes a foreign folder"), async (_how, forge) => {
     const { root, state, write } = open()
     await write("tasks/a.json")
     forge(state.path(MARK))
@@ -103,7 +103,7 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toBeUndefined()
   })
 
-  test(promised("trust.A5", "of a newer format leaves the state where it is, and says so"), async () => {
+  test(promised("trust.A5", "a mark of a newer format leaves the state where it is, and says so"), async () => {
     const { root, state, write } = open()
     await write("tasks/a.json")
     const mark = (format: number) => {
@@ -120,7 +120,7 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root), "which is signed").toContain("this account did not make it here")
   })
 
-  test(promised("trust.A1", "without a place for its key lets state work, and is explained"), async () => {
+  test(promised("trust.A1", "a mark without a place for its key lets state work, and is explained"), async () => {
     const { root, home, state, write } = open()
     vi.stubEnv("XDG_STATE_HOME", join(home, "file"))
     writeFileSync(join(home, "file"), "")
@@ -150,7 +150,7 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toBeUndefined()
   })
 
-  test(promised("trust.A1", "and its key are flushed before they have their names"), async () => {
+  test(promised("trust.A1", "a mark and its key are flushed before they have their names"), async () => {
     const { state, write } = open()
     const flushed = watch("fsyncSync")
     await write("tasks/a.json")
@@ -194,7 +194,7 @@ describe("a state folder", () => {
     ["split in two", ["update-index", "--split-index"]],
   ]
   test.each(INDEXES)(
-    promised("trust.A1", "with a file that git tracks is foreign, by an index %s"),
+    promised("trust.A1", "a state folder with a file that git tracks is foreign, by an index %s"),
     async (_how, args) => {
       const { root, state, git, write } = open()
       git("init", "-q")
@@ -212,7 +212,7 @@ describe("a state folder", () => {
     },
   )
 
-  test(promised("trust.A1", "with a file that git tracks among many is foreign"), async () => {
+  test(promised("trust.A1", "a state folder with a file that git tracks among many is foreign"), async () => {
     const { root, git, write } = open()
     git("init", "-q")
     await write("outbox/1.json")
@@ -223,7 +223,7 @@ describe("a state folder", () => {
     expect(findForeign(root)).toBe("git tracks .opencode/state/outbox/1.json")
   })
 
-  test(promised("trust.A1", "where git fails, is this account's by its mark alone"), async () => {
+  test(promised("trust.A1", "a state folder where git fails is this account's by its mark alone"), async () => {
     const { root, state, git, write } = open()
     await write("tasks/a.json")
     git("init", "-q")
@@ -236,7 +236,7 @@ describe("a state folder", () => {
     expect(quarantine(root)?.reason).toContain("this account did not make it here")
   })
 
-  test(promised("trust.A7", "is for its account alone, and so are the audit and its key"), async () => {
+  test(promised("trust.A7", "a state folder is for its account alone, and so are the audit and its key"), async () => {
     const { root, home, state, write } = open()
     await write("tasks/a.json")
     const keys = join(home, "baton")

@@ -35,7 +35,7 @@ describe("a file of Baton's own", () => {
     ["a link to a file", () => symlinkSync("/etc/passwd", path), "it is a link"],
     ["a link to nothing", () => symlinkSync("nothing", path), "it is a link"],
     ["larger than its bound", () => writeFileSync(path, "x".repeat(11)), "it is larger than 10 bytes"],
-  ])(promised("trust.A4", "is refused when it is %s"), async (_what, make, reason) => {
+  ])(promised("trust.A4", "a file of Baton's own is refused when it is %s"), async (_what, make, reason) => {
     make()
     const refused = new RefusedFile(reason)
     expect(() => readOwnTextSync(path, { maxBytes: 10 })).toThrow(refused)
@@ -45,7 +45,7 @@ describe("a file of Baton's own", () => {
   test.each<[string, () => void]>([
     ["a pipe", () => execFileSync("mkfifo", [path])],
     ["a link", () => symlinkSync("elsewhere", path)],
-  ])(promised("trust.A4", "is not written to when it is %s"), (_what, make) => {
+  ])(promised("trust.A4", "a file of Baton's own is not written to when it is %s"), (_what, make) => {
     make()
     expect(() => openOwnToAppend(path, 0o600)).toThrow(/not a regular file|ELOOP/)
   })
@@ -65,7 +65,7 @@ describe("a file of Baton's own", () => {
     expect(await readOwnText(path, { maxBytes: size })).toBe("x".repeat(size))
   })
 
-  test("that the kernel makes, which has no size, is read, too", () => {
+  test("a file of Baton's own that the kernel makes, which has no size, is read, too", () => {
     expect(readOwnTextSync("/proc/self/status", { isForeign: true })).toContain(`Pid:\t${process.pid}`)
   })
 })
@@ -80,7 +80,7 @@ describe("a file that sets Baton up", () => {
   test.each([
     ["file", linkFile],
     ["folder", linkFolder],
-  ])(promised("trust.A4", "may be behind a link to a %s, within its limit"), (_what, link) => {
+  ])(promised("trust.A4", "a settings file may be behind a link to a %s, within its limit"), (_what, link) => {
     mkdirSync(join(root, "elsewhere"))
     writeFileSync(join(root, "elsewhere", "handoff.md"), "shared")
     link()
@@ -88,7 +88,7 @@ describe("a file that sets Baton up", () => {
     expect(() => readProjectConfig(root, "prompts/handoff.md", { maxBytes: 3 })).toThrow(RefusedFile)
   })
 
-  test(promised("trust.A4", "is refused behind a link to a device"), () => {
+  test(promised("trust.A4", "a file that sets Baton up is refused behind a link to a device"), () => {
     symlinkSync("/dev/zero", path)
     expect(() => readProjectConfig(root, "file")).toThrow(RefusedFile)
   })

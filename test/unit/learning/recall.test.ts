@@ -175,7 +175,7 @@ describe("the request", () => {
     expect(begun).not.toContain(own.sentence)
   })
 
-  test(promised("learning.C1", "that follows a stored draft is a session's first, too"), async () => {
+  test(promised("learning.C1", "a request that follows a stored draft is a session's first, too"), async () => {
     const [draft, said] = await open().request(userSays("A draft", "msg_1"), userSays("Fix the parser", "msg_2"))
     expect([draft?.includes("use tabs in the parser"), said]).toEqual([true, "Fix the parser"])
   })

@@ -286,20 +286,23 @@ describe("the queue of calls", () => {
     expect(second).toEqual({ kind: "ran", value: 500 })
   })
 
-  test(promised("ledger.D1", "a hung program is not called for a while, longer each time, until it answers again"), async () => {
-    let now = 0
-    const queue = createCallQueue(() => now)
-    expect(queue.open()).toBe(FIRST_PAUSE_MS)
-    now += FIRST_PAUSE_MS - 1
-    expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "open", forMs: 1 })
-    now += 1
-    expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "ran", value: "ran" })
-    expect(queue.open()).toBe(2 * FIRST_PAUSE_MS)
-    for (let times = 0; times < 10; times += 1) queue.open()
-    expect(queue.open()).toBe(LONGEST_PAUSE_MS)
-    queue.close()
-    expect(queue.open()).toBe(FIRST_PAUSE_MS)
-  })
+  test(
+    promised("ledger.D1", "a hung program is not called for a while, longer each time, until it answers again"),
+    async () => {
+      let now = 0
+      const queue = createCallQueue(() => now)
+      expect(queue.open()).toBe(FIRST_PAUSE_MS)
+      now += FIRST_PAUSE_MS - 1
+      expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "open", forMs: 1 })
+      now += 1
+      expect(await queue.take(5000, async () => "ran")).toEqual({ kind: "ran", value: "ran" })
+      expect(queue.open()).toBe(2 * FIRST_PAUSE_MS)
+      for (let times = 0; times < 10; times += 1) queue.open()
+      expect(queue.open()).toBe(LONGEST_PAUSE_MS)
+      queue.close()
+      expect(queue.open()).toBe(FIRST_PAUSE_MS)
+    },
+  )
 
   test("goes on after a call that throws", async () => {
     const queue = createCallQueue()

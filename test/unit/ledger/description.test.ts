@@ -157,7 +157,7 @@ const mergeAll = (description: string, ...sections: string[]): string =>
   sections.reduce((merged, section) => merge(merged, section).description, description)
 
 describe("the handoffs of several sessions", () => {
-  test(promised("sessions.A2", "are three at most: the oldest is handed back"), () => {
+  test(promised("sessions.A2", "handoffs of several sessions are three at most: the oldest is handed back"), () => {
     const full = mergeAll("Spec", handoffOf("a", 1), handoffOf("b", 2), handoffOf("c", 3))
     const { description, dropped } = merge(full, handoffOf("d", 4))
     expect(dropped).toEqual([handoffOf("a", 1)])
@@ -166,7 +166,7 @@ describe("the handoffs of several sessions", () => {
     expect(late).toMatchObject({ description, dropped: [handoffOf("a", 1)] })
   })
 
-  test(promised("sessions.A2", "stay when an older one of their session is delivered late"), () => {
+  test(promised("sessions.A2", "handoffs stay when an older one of their session is delivered late"), () => {
     const title = "(session ses_a, summary msg_1, 2026-01-01T09:00:00.000Z)"
     const old = `# Handoff after compaction 1 ${title}\n\nOld.`
     const description = mergeAll("Spec", handoffOf("a", 2))
@@ -197,7 +197,7 @@ describe("the handoffs of several sessions", () => {
     expect(dropped).toEqual([handoffOf("a", 1, "x".repeat(400))])
   })
 
-  test(promised("sessions.A2", "of which one was edited are found, and replaced by their own session"), () => {
+  test(promised("sessions.A2", "handoffs of which one was edited are found, and replaced by their own session"), () => {
     const edited = mergeAll("Spec", handoffOf("a", 1), handoffOf("b", 2)).replace("Work of b.", "Work of b, in part.")
     expect(splitHandoffs(edited).specification).toBe("Spec")
     const { handoffs } = splitHandoffs(mergeAll(edited, handoffOf("a", 3)))

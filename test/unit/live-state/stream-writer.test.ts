@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, onTestFinished, test } from "vitest"
-import { isAlive } from "../../../.opencode/baton/host/process.ts"
+import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import type { StreamLine } from "../../../.opencode/baton/live-state/protocol.ts"
 import { createStreamWriter } from "../../../.opencode/baton/live-state/stream-writer.ts"
 import { promised } from "../../requirements.ts"

@@ -15,7 +15,7 @@ import { writeFiles } from "../../support/opencode/pass-project.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 describe("front matter", () => {
-  test(promised("pass-over.F1", "is maps of texts and booleans, and the rest is the body"), () => {
+  test(promised("pass-over.F1", "front matter is maps of texts and booleans, and the rest is the body"), () => {
     const text =
       '---\nname: a # not this\nsubagent: true\npermission:\n  bash:\n    "git *": allow\n    "*": deny\n  edit: deny\n---\n\nBody.\n'
     expect(parseFrontMatter(text)).toEqual({
@@ -29,7 +29,7 @@ describe("front matter", () => {
     "---\nlist:\n  - a\n---\nx",
     "---\ntext: |\n  a\n---\nx",
     "---\na: 1\n   b: 2\n---\nx",
-  ])(promised("pass-over.F1", "that is more than that is not read: %j"), (text) => {
+  ])(promised("pass-over.F1", "front matter that is more than that is not read: %j"), (text) => {
     expect(parseFrontMatter(text)).toBeUndefined()
   })
 })
@@ -59,12 +59,12 @@ describe("agents", () => {
     return config as { agent: Record<string, { permission?: unknown; prompt?: string }>; permission: unknown }
   }
 
-  test(promised("pass-over.C3", "that are ready-made may read, and neither write nor see secrets"), () => {
+  test(promised("pass-over.C3", "agents that are ready-made may read, and neither write nor see secrets"), () => {
     const { agent } = register({})
     expect(agent.audit?.permission).toMatchObject({ "*": "deny", read: { "*.env": "deny" }, pass_over_return: "allow" })
   })
 
-  test(promised("pass-over.A2", "that are denied everything may return"), () => {
+  test(promised("pass-over.A2", "agents that are denied everything may return"), () => {
     const { agent } = register({ agent: { strict: { permission: { "*": "deny" } as never } } })
     expect(agent.strict?.permission).toEqual({ "*": "deny", pass_over_return: "allow" })
   })

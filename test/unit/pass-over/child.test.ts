@@ -88,7 +88,7 @@ describe("the rights of a child", () => {
   const USES = ["edit", "bash", "read", "readd", "task_show"]
   const VALUES = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "bob", "git", "git ", "git push", "git push origin", "x"]
 
-  test(promised("passes.A1", "are exactly what its own agent and its originator both may do"), () => {
+  test(promised("passes.A1", "a child's rights are exactly what its own agent and its originator both may do"), () => {
     const strictness = { allow: 0, ask: 1, deny: 2 }
     forAll(1_000, [anyRules, anyRules, fc.boolean()], (originator, child, isCopy) => {
       const sandbox = isCopy ? SANDBOX : undefined
@@ -188,11 +188,11 @@ describe("the rights of a child", () => {
     [NO_CHANGES, "grep", true],
     [NO_TOOLS, "webfetch", false],
     [NO_TOOLS, "pass_over_return", true],
-  ])(promised("pass-over.C3", "with %j are to use %s: %s"), (limits, tool, expected) => {
+  ])(promised("pass-over.C3", "the rights of a child with %j are to use %s: %s"), (limits, tool, expected) => {
     expect(isToolAllowed(tool, limits)).toBe(expected)
   })
 
-  test(promised("pass-over.C3", "to no file at all are known by the agent's rules"), () => {
+  test(promised("pass-over.C3", "the rights of a child to no file at all are known by the agent's rules"), () => {
     const audit = [OPEN, deny("*"), allow("read")]
     expect(isReader(audit)).toBe(true)
     expect(isReader([...audit, allow("bash", "git diff*")])).toBe(false)
@@ -366,7 +366,7 @@ describe("the attempts", () => {
     ["the first that ends well", ["crash 1", "crash 2", "done"], 3],
     ["the last failure when there are no more", ["crash", "crash", "crash", "crash"], 4],
     ["what no other attempt can help", ["refused"], 1],
-  ])(promised("pass-over.E2", "end with %s"), async (_what, outcomes, attempts) => {
+  ])(promised("pass-over.E2", "attempts end with %s"), async (_what, outcomes, attempts) => {
     const { running, failures } = setUp(outcomes)
     await vi.runAllTimersAsync()
     expect(await running).toEqual({ outcome: outcomes.at(-1), attempts })
@@ -385,7 +385,7 @@ describe("the attempts", () => {
     expect([attempts, timers.size]).toEqual([[1, 2], 0])
   })
 
-  test(promised("pass-over.E2", "are none when it is aborted before the first"), async () => {
+  test(promised("pass-over.E2", "attempts are none when it is aborted before the first"), async () => {
     const abort = new AbortController()
     abort.abort()
     const { running } = setUp(["done"], abort)

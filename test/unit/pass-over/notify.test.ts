@@ -67,7 +67,7 @@ describe("a result that nobody waits for", () => {
     expect(state).toMatchObject({ started: [], unannounced: [] })
   })
 
-  test(promised("pass-over.A4", "that could not be told is told at the next idle"), async () => {
+  test(promised("pass-over.A4", "an unawaited result that could not be told is told at the next idle"), async () => {
     const { announcer, state } = open({ canStart: false })
     await announcer.notify("ses_1")
     expect(state.unannounced).toHaveLength(1)

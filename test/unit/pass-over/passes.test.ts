@@ -126,7 +126,7 @@ describe("the passes", () => {
     expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual(["sent undefined", "refused E004"])
   })
 
-  test(promised("pass-over.E4", "are announced once, whoever asks at the same time"), async () => {
+  test(promised("pass-over.E4", "passes are announced once, whoever asks at the same time"), async () => {
     const { entries, passes, begin } = setUp()
     await begin()
     const told = await Promise.all([1, 2, 3].map(() => passes.announce(PASS_ID)))
@@ -135,7 +135,7 @@ describe("the passes", () => {
     expect(entries.map(({ event }) => event)).toEqual(["sent", "announced"])
   })
 
-  test(promised("pass-over.E3", "are in no audit if the policy says so; old audits go once a day"), async () => {
+  test(promised("pass-over.E3", "passes are in no audit if the policy says so; old audits go once a day"), async () => {
     const { entries, pruned, passes, begin, pass } = setUp()
     const quiet = { enabled: false, retention_days: 7 }
     await begin({ audit: quiet })

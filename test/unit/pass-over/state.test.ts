@@ -11,7 +11,7 @@ import {
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 
-/** Tells whether no event can change the pass any more. */
+/** No event can change the pass any more. */
 const isSettled = ({ state }: PassState): boolean => ["applied", "rejected", "cancelled"].includes(state)
 
 const FILES = ["a.ts", "b.ts", "c.ts"]

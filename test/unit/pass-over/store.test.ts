@@ -42,7 +42,7 @@ const recordOf = (passID: string, rootSession = "ses_root") =>
   })
 
 describe("a stored pass", () => {
-  test(promised("pass-over.E4", "is read as it was written, and unknown ones are not there"), async () => {
+  test(promised("pass-over.E4", "a pass is read as it was written, and unknown ones are not there"), async () => {
     const { store, log, folder } = setUp()
     const record = passRecord({ child_session_id: "ses_child", output: workOutput() })
     await store.create(record)
@@ -64,7 +64,7 @@ describe("a stored pass", () => {
     expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ ...newer, attempts: 2 })
   })
 
-  test(promised("pass-over.E4", "that is damaged is named in the log and taken for absent"), async () => {
+  test(promised("pass-over.E4", "a stored pass that is damaged is named in the log and taken for absent"), async () => {
     const { store, log, folder } = setUp()
     await store.create(passRecord())
     for (const text of ["", "{", '{"version":2}']) {
@@ -88,7 +88,7 @@ describe("a stored pass", () => {
     expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
   })
 
-  test(promised("pass-over.E4", "can be changed soon after a crash that cut its lock short"), async () => {
+  test(promised("pass-over.E4", "a pass can be changed soon after a crash that cut its lock short"), async () => {
     const { store, folder } = setUp()
     await store.create(passRecord())
     writeFileSync(join(folder, PASS_ID, "pass.lock"), "")
@@ -158,7 +158,7 @@ describe("passes", () => {
     expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
   })
 
-  test(promised("pass-over.B3", "that are finished and old are removed; nothing that waits is"), async () => {
+  test(promised("pass-over.B3", "passes that are finished and old are removed; nothing that waits is"), async () => {
     const { store, folder, log } = setUp()
     const cancelled: PassState = { state: "cancelled" }
     const history = [{ at: "2026-01-07T00:00:00.000Z", state: "applied" }] as const

@@ -64,7 +64,7 @@ describe("an undo", () => {
     expect(now()).toEqual(before)
   })
 
-  test(promised("words.A3", "that the next message makes final takes both for good"), async () => {
+  test(promised("words.A3", "an undo that the next message makes final takes both for good"), async () => {
     const { say, follow, now, create, opencode } = setUp()
     await say("msg_1", `Task: ${FIRST}\nMind the lexer.`)
     await say("msg_2", `Task: ${SECOND}\nPlan it.`)
@@ -77,7 +77,7 @@ describe("an undo", () => {
       expect(now(registry)).toEqual([FIRST, `Task: ${FIRST}\nMind the lexer.`, "Go on."])
   })
 
-  test(promised("words.A3", "that another process saw is followed with the next message"), async () => {
+  test(promised("words.A3", "an undo that another process saw is followed with the next message"), async () => {
     const { say, now, create, opencode } = setUp()
     await say("msg_1", `Task: ${FIRST}\nMind the lexer.`)
     await say("msg_2", `Task: ${SECOND}\nPlan it.`)
@@ -98,7 +98,7 @@ describe("an undo", () => {
     expect(now()).toEqual([FIRST])
   })
 
-  test(promised("words.A3", "and a redo at once end with the redo, and a request waits for both"), async () => {
+  test(promised("words.A3", "an undo and a redo at once end with the redo, and a request waits for both"), async () => {
     const { say, tasks, now, opencode } = setUp()
     await say("msg_1", `Task: ${FIRST}`)
     await say("msg_2", `Task: ${SECOND}`)

@@ -85,7 +85,7 @@ describe("what the user typed", () => {
 })
 
 describe("the words on a task", () => {
-  test(promised("words.A1", "are in the order of their time, each message once"), () => {
+  test(promised("words.A1", "words on a task are in the order of their time, each message once"), () => {
     const earlier = userWords("Older, of another session.", 1, "ses_0")
     const said = withWords(taskWords("One.", "Two.", "Three."), [userWords("Two.", 1), earlier])
     expect(said.words.map(({ text }) => text)).toEqual(["One.", "Two.", "Older, of another session.", "Three."])

@@ -11,6 +11,7 @@ import {
   SETTINGS_FILE,
 } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
+import { counted } from "../../host/text.ts"
 import { readOwnTextSync } from "../../host/untrusted.ts"
 import { createSessionRecords } from "../../learning/records.ts"
 import { readC2c } from "../../live-state/c2c/identity.ts"
@@ -44,7 +45,7 @@ export const handoffsCheck: Check = {
     const all = await createHandoffRecords({ state: createStateFolder(root), log: { ...SILENT, warn } }).list()
     const unsent = all.filter(({ arrivals }) => arrivals.length === 0)
     const waiting = unsent.length === 0 ? "" : `, ${unsent.length} not sent yet`
-    const count = `${all.length} ${all.length === 1 ? "handoff" : "handoffs"}${waiting}`
+    const count = `${counted(all.length, "handoff")}${waiting}`
     const fix = "Delete the file if its draft is not needed; .opencode/baton/bin/baton handoffs lists the others."
     return [
       ...(all.length === 0 && unusable.length > 0 ? [] : [ok(all.length === 0 ? "no handoff was made yet" : count)]),
@@ -127,7 +128,7 @@ export const learningCheck: Check = {
     const nothing = all.length === 0 && unusable.length === 0
     const summary = nothing
       ? "nothing was learned yet"
-      : `${taught} ${taught === 1 ? "sentence" : "sentences"} learned from, learnings given to ${given} ${given === 1 ? "session" : "sessions"}`
+      : `${counted(taught, "sentence")} learned from, learnings given to ${counted(given, "session")}`
     return [
       ok(summary),
       ...(waiting > 0 ? [warning(`${waiting} of them wait to reach the outbox`, WAITING_FIX)] : []),
@@ -136,7 +137,7 @@ export const learningCheck: Check = {
   },
 }
 
-/** Tells whether the policy sets nothing, as the bundle's own. */
+/** The bundle's own policy sets nothing. */
 const isAsInstalled = (path: string): boolean => {
   try {
     const policy: unknown = JSON.parse(readOwnTextSync(path, { isForeign: true }))
@@ -180,7 +181,7 @@ const checkPending = (pass: PendingPass): readonly Observation[] => {
 const countHeld = (pending: readonly PendingPass[]): readonly Observation[] => {
   const held = pending.filter(({ state }) => state === "stored").length
   if (held === 0) return []
-  return [ok(`${held} ${held === 1 ? "pass holds" : "passes hold"} changes that wait to be applied or rejected`)]
+  return [ok(`${counted(held, "pass holds", "passes hold")} changes that wait to be applied or rejected`)]
 }
 
 export const passesCheck: Check = {

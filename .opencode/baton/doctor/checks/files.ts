@@ -30,7 +30,7 @@ const about = (
   { what, fix }: { what: string; fix: string },
 ): readonly Observation[] => (paths.length === 0 ? [] : [judge(`${what}: ${name(paths)}`, fix)])
 
-/** Tells whether a file in a prompts folder is the project's own: it lacks Baton's comment. */
+/** A project's own file in a prompts folder lacks Baton's comment. */
 const isProjectsOwn = async (at: Serving["at"], path: string): Promise<boolean> => {
   if (!PROMPT.test(path)) return false
   try {

@@ -6,6 +6,7 @@ import type { ProcessOutcome } from "../../host/process.ts"
 import { OUTBOX_FOLDER, stateRoot } from "../../host/project.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { findForeign, howToUse, listAside } from "../../host/state-mark.ts"
+import { counted } from "../../host/text.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
@@ -216,7 +217,7 @@ const ON_ITS_WAY_MS = 60_000
 const isOnItsWay = (name: string): boolean => Date.now() - Number.parseInt(name, 10) < ON_ITS_WAY_MS
 
 const describeWaiting = (names: readonly string[]): Observation => {
-  const records = names.length === 1 ? "1 record" : `${names.length} records`
+  const records = counted(names.length, "record")
   if (names.length === 0) return ok("no record waits to be delivered")
   if (names.every(isOnItsWay)) return ok(`${records} of the last minute on the way to the ledger`)
   const fix = `Run ${OUTBOX} retry, which delivers them or says why not; OpenCode does it when it next works on a task here.`

@@ -1,3 +1,5 @@
+import { hasEnded, readHost } from "../../host/process-identity.ts"
+import { escapeCharacter } from "../../host/text.ts"
 import { localMinute } from "./format.ts"
 import { isClosed } from "./items.ts"
 import { type Cell, type ClaimRow, type ItemRow, LedgerError, type LedgerStore } from "./store.ts"
@@ -6,46 +8,6 @@ import { type Cell, type ClaimRow, type ItemRow, LedgerError, type LedgerStore }
  * A claim says who works on a task. It holds until it is released, the task is closed or opened again, its lease is over, or,
  * seen from the same host, its process is gone.
  */
-
-/** Loaded when a claim is looked at: most commands never meet one (main.ts). */
-const files = () => process.getBuiltinModule("node:fs")
-
-/** The host with its pid namespace: containers share a database, not process ids. */
-export const readHost = (): string => {
-  const name = process.getBuiltinModule("node:os").hostname()
-  try {
-    return `${name} ${files().readlinkSync("/proc/self/ns/pid")}`
-  } catch {
-    // Only Linux has process namespaces.
-    return name
-  }
-}
-
-/** The fields of /proc/PID/stat after the program's name, which may hold spaces; the process's start is the 20th of them. */
-const START_FIELD = 19
-
-/** The start of a process, in ticks since the machine's own; "" where the system does not tell (proc_pid_stat(5)). */
-export const readProcessStart = (pid: number): string => {
-  try {
-    const stat = files().readFileSync(`/proc/${pid}/stat`, "utf8")
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[START_FIELD] ?? ""
-  } catch {
-    // No such process, or no /proc.
-    return ""
-  }
-}
-
-/** Tells whether a process of this host has ended. */
-export const isProcessGone = ({ pid, process_start }: Pick<ClaimRow, "pid" | "process_start">): boolean => {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    // A process of another user may not be signalled, but it is there.
-    if (error instanceof Error && "code" in error && error.code === "ESRCH") return true
-  }
-  const start = readProcessStart(pid)
-  return process_start !== "" && start !== "" && start !== process_start
-}
 
 /** Longer than any lease, by more than clocks differ: the clock was set back since. */
 const TOO_LONG_MS = 24 * 60 * 60_000
@@ -61,14 +23,13 @@ export const isClaimed = (claim: ClaimRow | undefined, item: ItemRow, nowMs: num
   const longestMs = claim.session_id === "" && claim.pid === 0 ? LONGEST_BY_HAND_MS + TOO_LONG_MS : TOO_LONG_MS
   // Not a number when it was released, ended with its task, or is damaged.
   if (!(leftMs > 0 && leftMs < longestMs)) return false
-  return claim.pid === 0 || claim.host !== readHost() || !isProcessGone(claim)
+  return claim.pid === 0 || claim.host !== readHost() || !hasEnded(claim.pid, claim.process_start)
 }
 
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** Writes line ends, control characters and changes of direction as `\u000a`: a claim is shown to agents within a sentence. */
-export const escapeUnprintable = (text: string): string =>
-  text.replaceAll(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+export const escapeUnprintable = (text: string): string => text.replaceAll(UNPRINTABLE, escapeCharacter)
 
 /** Held by a session of the same OpenCode, which runs this program with its own pid in BATON_PID. */
 const isOfOwnProcess = ({ pid, host }: ClaimRow): boolean =>

@@ -1,3 +1,5 @@
+import { counted } from "../../host/text.ts"
+
 // What becomes of a task when a run on it ends. Pure.
 
 /** A task is handed out again, waits for a person, or stays as the agent left it. */
@@ -45,5 +47,4 @@ export const isAttempt = ({ kind, session_id }: { readonly kind: string; readonl
   isEndKind(kind) && ruleOf(kind).counts && session_id !== ""
 
 /** `3 runs: killed, stuck, killed` */
-export const attemptsText = (kinds: readonly string[]): string =>
-  `${kinds.length} ${kinds.length === 1 ? "run" : "runs"}: ${kinds.join(", ")}`
+export const attemptsText = (kinds: readonly string[]): string => `${counted(kinds.length, "run")}: ${kinds.join(", ")}`

@@ -1,5 +1,6 @@
+import { isAlive, readHost } from "../../host/process-identity.ts"
 import { cutText } from "../../host/text.ts"
-import { ensureClaimTable, isProcessGone, readCurrentClaim, readHost } from "./claims.ts"
+import { ensureClaimTable, readCurrentClaim } from "./claims.ts"
 import type { CommandContext } from "./command.ts"
 import { localMinute } from "./format.ts"
 import { findItem, firstReady, isClosed, updateItem } from "./items.ts"
@@ -240,9 +241,7 @@ export const endRun = (context: CommandContext, run: RunRow, seen: SeenEnd, isHo
 
 /** A task that is not in progress has no claim, but its agent may still speak. */
 const goesOn = (store: LedgerStore, run: RunRow, item: ItemRow, nowMs: number): boolean =>
-  item.status === "in_progress"
-    ? readCurrentClaim(store, item, nowMs) !== undefined
-    : !isProcessGone({ pid: run.pid, process_start: "" })
+  item.status === "in_progress" ? readCurrentClaim(store, item, nowMs) !== undefined : isAlive(run.pid)
 
 const whyOver = ({ session_id, host }: RunRow, here: string): string => {
   if (session_id === "") return "no session began"

@@ -126,7 +126,7 @@ export const createApprovals = (deps: ApprovalsDeps) => {
     },
     /** The request was answered, by a person or by a supervisor. */
     ended: (id: string): void => void end(id),
-    /** Tells whether the message was a supervisor's answer; if so, it is no message for the agent. */
+    /** Takes a supervisor's answer, which is no message for the agent. @returns false for any other message */
     take: ({ from_alias, content }: C2cMessage): boolean => {
       const answer = parseAnswer(content)
       // Other agents' words decide nothing.

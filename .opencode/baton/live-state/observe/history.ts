@@ -1,7 +1,7 @@
-import { text } from "../../host/schema.ts"
+import { count, text } from "../../host/schema.ts"
 import { isOver } from "../web/page/words.js"
 import type { FoundState } from "./state-files.ts"
-import { type AgentView, count, type Status } from "./view.ts"
+import type { AgentView, Status } from "./view.ts"
 
 /** One thing that was seen of an agent. Times are milliseconds since the epoch. */
 export type HistoryEvent = {

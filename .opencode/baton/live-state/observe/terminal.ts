@@ -1,5 +1,6 @@
 import { styleText } from "node:util"
 import { printableLine } from "../../host/cli.ts"
+import { fitWidth } from "../../host/text.ts"
 import { describeWait, duration, factTexts, isWaiting, ofWhom, retryText, STATUS } from "../web/page/words.js"
 import type { AgentView, Status } from "./view.ts"
 
@@ -8,11 +9,6 @@ export type Paint = (style: Style, text: string) => string
 
 const SHOWN_LOG_LINES = 3
 const WAITING = "Waiting for you"
-
-const cut = (text: string, width: number): string => {
-  const characters = Array.from(text)
-  return characters.length > width ? `${characters.slice(0, Math.max(width - 1, 0)).join("")}…` : text
-}
 
 /** Breaks a text between words, or within one that is longer than a line. */
 const wrap = (text: string, width: number): string[] => {
@@ -58,16 +54,16 @@ const renderAgent = (view: AgentView, { now, width, paint }: Drawing, withProjec
   const handoff = view.news?.handoff === undefined ? [] : [`    handoff: ${printableLine(view.news.handoff)}`]
   const log = (view.news?.log ?? []).slice(-SHOWN_LOG_LINES).map(({ message }) => `    ${printableLine(message)}`)
   return [
-    paint(colour, cut(`${mark} ${labelOf(view, withProject)}  ${STATUS[view.doing.kind].word}${since}`, width)),
+    paint(colour, fitWidth(`${mark} ${labelOf(view, withProject)}  ${STATUS[view.doing.kind].word}${since}`, width)),
     ...[
       ...view.waits.flatMap((wait) =>
         [describeWait(wait), ...ofWhom(wait, view.session), wait.goTo ?? [], wait.answer ?? []].flat(),
       ),
       ...(view.retry ? [retryText(view.retry, now.getTime())] : []),
     ].flatMap((text) => wrap(text, width - 4).map((line) => `    ${line}`)),
-    cut(`    ${task}${title}`, width),
-    paint("dim", cut(`    ${facts}`, width)),
-    ...[...claim, ...handoff, ...log].map((line) => paint("dim", cut(line, width))),
+    fitWidth(`    ${task}${title}`, width),
+    paint("dim", fitWidth(`    ${facts}`, width)),
+    ...[...claim, ...handoff, ...log].map((line) => paint("dim", fitWidth(line, width))),
   ]
 }
 
@@ -81,7 +77,7 @@ export const renderObservation = (views: readonly AgentView[], drawing: Drawing)
   const inOrder = views.toSorted((a, b) => rank(a) - rank(b))
   const groupOf = (view: AgentView): string | undefined => (isWaiting(view) ? undefined : view.project)
   const blocks = [...new Set(inOrder.map(groupOf))].flatMap((group) => [
-    paint("bold", cut(group === undefined ? WAITING : printableLine(group), width)),
+    paint("bold", fitWidth(group === undefined ? WAITING : printableLine(group), width)),
     ...inOrder
       .filter((view) => groupOf(view) === group)
       .flatMap((view) => renderAgent(view, drawing, group === undefined)),

@@ -1,7 +1,7 @@
 import { localMinute } from "../../host/cli.ts"
 import { SILENT } from "../../host/log.ts"
 import { createProcessRunner } from "../../host/process.ts"
-import { field, isRecord, text } from "../../host/schema.ts"
+import { count, field, isRecord, text } from "../../host/schema.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { createLedger } from "../../ledger/client.ts"
 import { parseHandoffTitle, parseNextStep, splitHandoffs } from "../../ledger/description.ts"
@@ -112,8 +112,6 @@ export type AgentView = {
   /** ISO 8601. */
   readonly updatedAt: string
 }
-
-export const count = (value: unknown): number => (typeof value === "number" ? value : 0)
 
 const retryOf = ({ state, alive }: FoundState): RetryView | undefined => {
   const retry = field(state, "extensions", "retry")

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { cutText } from "../../host/text.ts"
+import { shorten } from "../../host/text.ts"
 import type { HistoryEvent } from "../observe/history.ts"
 import type { ObservedAgent } from "../observe/observer.ts"
 import type { AgentView } from "../observe/view.ts"
@@ -32,7 +32,7 @@ const MAX_LOG_CHARACTERS = 600
 export const toPageAgent = ({ key, view, history }: ObservedAgent): PageAgent => {
   const log = view.news?.log.slice(-SHOWN_LOG_ENTRIES).map(({ message, createdAt }) => ({
     createdAt,
-    message: message.length > MAX_LOG_CHARACTERS ? `${cutText(message, MAX_LOG_CHARACTERS)}…` : message,
+    message: shorten(message, MAX_LOG_CHARACTERS),
   }))
   return { ...view, ...(view.news && log ? { news: { ...view.news, log } } : {}), key, history }
 }

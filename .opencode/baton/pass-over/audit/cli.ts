@@ -1,9 +1,9 @@
-import { cutText } from "../../host/text.ts"
 /** `baton passes`. Exits with 0 when all could be read (or restored), 1 when not, 2 for a wrong command line. */
 
 import { parseArgs } from "node:util"
 import { chooseProject, complain, localMinute, print, printJSON, runCommand } from "../../host/cli.ts"
 import { type LogExtra, SILENT } from "../../host/log.ts"
+import { counted, shorten } from "../../host/text.ts"
 import { createPersonsPasses, type Decision } from "./person.ts"
 import { type AuditedPass, type AuditFilter, queryAudit } from "./query.ts"
 
@@ -95,17 +95,16 @@ const outcome = ({ state, status, is_late }: AuditedPass): string =>
 /** Renders a pass in one line: time, id, agents, outcome, duration, reason, error. */
 const renderPass = (pass: AuditedPass): string => {
   const { started_at, pass_over_id, originating_agent, subagent, artifacts_count, attempts, task_id, error } = pass
-  const reason = pass.reason.length > REASON_CHARACTERS ? `${cutText(pass.reason, REASON_CHARACTERS)}…` : pass.reason
   return [
     localMinute(started_at),
     pass_over_id,
     `${originating_agent} → ${subagent}`,
     outcome(pass),
-    ...(artifacts_count === 0 ? [] : [`${artifacts_count} artifact${artifacts_count === 1 ? "" : "s"}`]),
+    ...(artifacts_count === 0 ? [] : [counted(artifacts_count, "artifact")]),
     ...(attempts > 1 ? [`${attempts} attempts`] : []),
     ...duration(pass),
     ...(task_id === null ? [] : [task_id]),
-    reason,
+    shorten(pass.reason, REASON_CHARACTERS),
     ...(error ? [`${error.code}: ${error.message}`] : []),
   ].join("  ")
 }
@@ -125,7 +124,7 @@ const list = async (root: string, { filter, json }: Extract<PassesRequest, { kin
   const { passes, unreadable } = await queryAudit(root, filter)
   if (json) printJSON(passes.map(toReported))
   else print(passes.length === 0 ? "No passes" : passes.map(renderPass).join("\n"))
-  for (const { path, lines } of unreadable) say(`${lines} line${lines === 1 ? "" : "s"} of ${path} could not be read`)
+  for (const { path, lines } of unreadable) say(`${counted(lines, "line")} of ${path} could not be read`)
   return unreadable.length === 0
 }
 
@@ -138,7 +137,7 @@ const renderRestored = (passID: string, restored: Restored, json: boolean): bool
   else if (restored.kind === "refused") say(`${restored.reason} ${restored.fix}`)
   else {
     const left = restored.leftAlone.map(({ path, reason }) => `${path} was left alone: ${reason}`)
-    const held = `${restored.held} changed file${restored.held === 1 ? "" : "s"} pending: baton passes apply ${passID}, or reject`
+    const held = `${counted(restored.held, "changed file")} pending: baton passes apply ${passID}, or reject`
     print([...restored.did, ...left, held].join("\n"))
   }
   return restored.kind === "restored"

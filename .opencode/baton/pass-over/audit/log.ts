@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describeError, errorCode, type Log } from "../../host/log.ts"
 import { redactedLine } from "../../host/secrets.ts"
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../host/state-mark.ts"
-import { cutText } from "../../host/text.ts"
+import { shorten } from "../../host/text.ts"
 import { listFolder, openOwnToAppend } from "../../host/untrusted.ts"
 import type { PassOverRequest } from "../contract.ts"
 import type { PassOverError } from "../errors.ts"
@@ -15,13 +15,10 @@ type EventName = PassEvent["type"] | "sent" | "refused" | "attempt_failed" | "an
 const REASON_CHARACTERS = 500
 
 /** Cuts a text to one line, without secrets. */
-const shorten = (text: string): string => {
-  const line = redactedLine(text, REASON_CHARACTERS + 1)
-  return line.length > REASON_CHARACTERS ? `${cutText(line, REASON_CHARACTERS)}…` : line
-}
+const shortLine = (text: string): string => shorten(redactedLine(text, REASON_CHARACTERS + 1), REASON_CHARACTERS)
 
 const shortError = (error: PassOverError | null | undefined): { code: string; message: string } | null =>
-  error ? { code: error.code, message: shorten(error.message) } : null
+  error ? { code: error.code, message: shortLine(error.message) } : null
 
 /** The fields of a line that a pass which was never made has, too. */
 export const refusalOf = (request: PassOverRequest) => ({
@@ -30,7 +27,7 @@ export const refusalOf = (request: PassOverRequest) => ({
   originating_session_id: request.originating_session_id,
   originating_agent: request.originating_agent_id,
   subagent: request.subagent_id,
-  reason: shorten(request.reason),
+  reason: shortLine(request.reason),
   chain_depth: request.metadata.chain_depth,
 })
 
@@ -86,7 +83,7 @@ export const refusedEntry = (refused: RefusedPass, error: PassOverError, at: str
   event: "refused",
   state: "refused",
   ...refused,
-  reason: shorten(refused.reason),
+  reason: shortLine(refused.reason),
   child_session_id: null,
   task_id: null,
   started_at: at,

@@ -1,4 +1,4 @@
-import { firstOf, withDeadline } from "../../host/async.ts"
+import { raceWithAbort, withDeadline } from "../../host/async.ts"
 import type { ChildSessions, Prompt } from "../../host/child-sessions.ts"
 import type { Log } from "../../host/log.ts"
 import type { PermissionRule } from "../../host/permissions.ts"
@@ -42,7 +42,7 @@ export const runWithRetry = async <Outcome>(
     const isLast = number > policy.max_retries
     if (isLast || signal.aborted || !isRecoverable(outcome)) return { outcome, attempts: number }
     await onFailure(outcome)
-    await withDeadline(firstOf([], signal), retryDelay(policy, number))
+    await withDeadline(raceWithAbort([], signal), retryDelay(policy, number))
   }
 }
 
@@ -105,7 +105,7 @@ const drainTurn = async (
   { sessionID, turn, signal }: { sessionID: string; turn: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> => {
   const over = turn.then(() => ({ kind: "over" as const }))
-  const first = await withDeadline(firstOf([over], signal), CLOSING_MS)
+  const first = await withDeadline(raceWithAbort([over], signal), CLOSING_MS)
   if (first.kind !== "done" || first.value.kind === "stopped") await endTurn(deps, sessionID, turn)
 }
 
@@ -128,7 +128,7 @@ export const runChild = async (
     await endTurn({ sessions, log }, sessionID, turn)
     throw error
   }
-  const first = await firstOf<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "returned" }>(
+  const first = await raceWithAbort<{ kind: "over"; answer: Result<StoredMessage> } | { kind: "returned" }>(
     [turn.then((answer) => ({ kind: "over", answer })), order.workDone.then(() => ({ kind: "returned" }))],
     signal,
   )

@@ -7,7 +7,7 @@ import { describeError, type Log } from "../../host/log.ts"
 import { evaluate } from "../../host/permissions.ts"
 import { SETTINGS_FILES } from "../../host/project.ts"
 import type { Requests } from "../../host/requests.ts"
-import { cutText } from "../../host/text.ts"
+import { counted, cutText } from "../../host/text.ts"
 import { RESULT_PERMISSION } from "../agents.ts"
 import { artifactsOf, type FileModification } from "../contract.ts"
 import type { PassSignal } from "../signals.ts"
@@ -189,7 +189,7 @@ const renderQuestion = (record: PassRecord, why: string): string => {
   const [first] = critical
   return printableLine(
     [
-      `${record.request.subagent_id}: ${renderVerdict(record.output)}, ${files} ${files === 1 ? "file" : "files"} changed.`,
+      `${record.request.subagent_id}: ${renderVerdict(record.output)}, ${counted(files, "file")} changed.`,
       ...(first === undefined
         ? []
         : [`${cutText(first, SHOWN_CHARACTERS)}${critical.length > 1 ? MORE_CRITICAL : ""}.`]),

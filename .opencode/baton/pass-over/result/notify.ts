@@ -1,7 +1,7 @@
 import type { ChildSessions } from "../../host/child-sessions.ts"
 import type { Log } from "../../host/log.ts"
 import { findAgentAndModel, type Sessions } from "../../host/sessions.ts"
-import { cutText } from "../../host/text.ts"
+import { counted, cutText, onOneLine } from "../../host/text.ts"
 import type { Notices } from "../../host/tui.ts"
 import type { Outbox } from "../../ledger/outbox-store.ts"
 import type { PassRecord } from "../store/record.ts"
@@ -22,12 +22,12 @@ export const renderVerdict = (output: PassRecord["output"]): string => {
   const findings = artifacts.filter(({ type }) => type === "finding").length
   return [
     decision ?? status,
-    ...(findings === 0 ? [] : [`${findings} ${findings === 1 ? "finding" : "findings"}`]),
+    ...(findings === 0 ? [] : [counted(findings, "finding")]),
     renderReading(output.reading),
   ].join(", ")
 }
 
-const line = (text: string): string => cutText(text.replaceAll(/\s+/g, " ").trim(), LINE_CHARACTERS)
+const line = (text: string): string => cutText(onOneLine(text), LINE_CHARACTERS)
 
 type ResultRecorderDeps = {
   readonly outbox: Pick<Outbox, "add">

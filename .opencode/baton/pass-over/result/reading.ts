@@ -1,4 +1,5 @@
 import type { StoredMessage } from "../../host/sessions.ts"
+import { counted } from "../../host/text.ts"
 
 /** The reading of a subagent, as its finished tool calls show it. */
 export type Reading = {
@@ -30,8 +31,8 @@ export const countReading = (messages: readonly StoredMessage[], sent: number): 
 /** "4 files read, 2 searched": the files always, the rest where there is any. */
 export const renderReading = ({ files, searches, commands, sent }: Reading): string =>
   [
-    `${files} ${files === 1 ? "file" : "files"} read`,
+    `${counted(files, "file")} read`,
     ...(searches === 0 ? [] : [`${searches} searched`]),
-    ...(commands === 0 ? [] : [`${commands} ${commands === 1 ? "command" : "commands"} run`]),
+    ...(commands === 0 ? [] : [`${counted(commands, "command")} run`]),
     ...(sent === 0 ? [] : [`${sent} sent along`]),
   ].join(", ")

@@ -1,5 +1,5 @@
 import { quoted } from "../../host/quoted.ts"
-import { cutText } from "../../host/text.ts"
+import { cutText, onOneLine } from "../../host/text.ts"
 import { type ArtifactOf, artifactsOf, type FileModification, type WorkOutput } from "../contract.ts"
 import { renderError } from "../errors.ts"
 import { findForeignResult, isOpen, type PassRecord, type PassState, reasonToAsk } from "../store/record.ts"
@@ -131,7 +131,7 @@ export const renderResult = (
 export const renderPassLine = ({ request, state, output, child_session_id }: PassRecord): string => {
   const pending = "undecided" in state && state.undecided.length > 0 ? `, ${state.undecided.length} files pending` : ""
   const result = isOpen(state) ? state.state : `${state.state}${output ? ` (${output.status})` : ""}${pending}`
-  const objective = cutText(request.work_context.objective.replaceAll(/\s+/g, " "), OBJECTIVE_CHARACTERS)
+  const objective = cutText(onOneLine(request.work_context.objective), OBJECTIVE_CHARACTERS)
   return [request.pass_over_id, request.subagent_id, result, child_session_id ?? "no session", objective].join("  ")
 }
 

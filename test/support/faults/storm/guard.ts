@@ -50,7 +50,7 @@ export const openGuard = ({ directory }: TestProject) => {
   return {
     setBaits,
     readBaits,
-    /** Tells whether this file system records reads. */
+    /** This file system records reads. */
     canSeeReads: (): boolean => {
       setBaits()
       for (const path of baits) fs.readFileSync(path)

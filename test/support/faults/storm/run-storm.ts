@@ -105,7 +105,7 @@ export const runStorms = async (series: {
   /** Of the first run; the others have the following numbers. */
   seed: number
   atOnce: number
-  /** Tells whether the project of a run with these violations stays. */
+  /** Keeps the project of a run with these violations. */
   keep: Keep
   onResult?: (result: StormResult) => void
 }): Promise<StormResult[]> => {

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs"
-import { isAlive, signalIfThere } from "../../../../.opencode/baton/host/process.ts"
+import { signalIfThere } from "../../../../.opencode/baton/host/process.ts"
+import { isAlive } from "../../../../.opencode/baton/host/process-identity.ts"
 import { NEWEST, OLDEST } from "../../opencode/opencode-binary.ts"
 import type { RunResult } from "../../opencode/opencode-run.ts"
 import { eventually } from "../../opencode/opencode-server.ts"

@@ -1,3 +1,4 @@
+import { readHost, startOfProcess } from "../../../host/process-identity.ts"
 import {
   claimEntry,
   describeClaim,
@@ -11,8 +12,6 @@ import {
   putClaim,
   readClaims,
   readClaimsOf,
-  readHost,
-  readProcessStart,
 } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
@@ -159,7 +158,7 @@ const take = (context: CommandContext, item: ItemRow, flags: Flags): ClaimRow =>
     ...asked,
     ...place,
     task_id: item.id,
-    process_start: pid === 0 ? "" : readProcessStart(pid),
+    process_start: pid === 0 ? "" : startOfProcess(pid),
     claimed_at: goesOn ? current.claimed_at : iso(nowMs),
     lease_until: iso(nowMs + leaseOf(flags, asked.session_id !== "")),
     fence: (before?.fence ?? 0) + (goesOn ? 0 : 1),

@@ -1,6 +1,7 @@
+import { readHost } from "../../../host/process-identity.ts"
 import { cutText } from "../../../host/text.ts"
 import { CONVERSATION_LABEL } from "../../labels.ts"
-import { escapeUnprintable, findClaim, ownName, putClaim, readCurrentClaim, readHost } from "../claims.ts"
+import { escapeUnprintable, findClaim, ownName, putClaim, readCurrentClaim } from "../claims.ts"
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import { goJson, localMinute, padRight } from "../format.ts"
 import { findItem, readItem, readItems, readyItems, requireItem, updateItem } from "../items.ts"

@@ -1,4 +1,5 @@
-import { isProcessGone, putClaim, readCurrentClaim, readHost, readProcessStart } from "../claims.ts"
+import { hasEnded, readHost, startOfProcess } from "../../../host/process-identity.ts"
+import { putClaim, readCurrentClaim } from "../claims.ts"
 import { type Command, JSON_FLAG, refuse } from "../command.ts"
 import { goJson, padRight } from "../format.ts"
 import { findItem } from "../items.ts"
@@ -28,7 +29,9 @@ const readWorkers = (store: LedgerStore): WorkerRow[] => store.all("SELECT * FRO
 
 /** Its process runs, or it is on another host and was seen within a lease. */
 const isAlive = (worker: WorkerRow, nowMs: number): boolean =>
-  worker.host === readHost() ? !isProcessGone(worker) : Date.parse(worker.seen) > nowMs - SESSION_LEASE_MS
+  worker.host === readHost()
+    ? !hasEnded(worker.pid, worker.process_start)
+    : Date.parse(worker.seen) > nowMs - SESSION_LEASE_MS
 
 const workerBeat: Command = {
   name: "worker-beat",
@@ -55,7 +58,7 @@ const workerBeat: Command = {
                 id,
                 host: readHost(),
                 pid: countAt(given, "pid"),
-                process_start: readProcessStart(countAt(given, "pid")),
+                process_start: startOfProcess(countAt(given, "pid")),
                 project: textAt(given, "project"),
                 directory: textAt(given, "directory"),
                 slots: countAt(given, "slots"),
@@ -95,7 +98,7 @@ const workerWant: Command = {
   run: ({ args: [wanted = "", id], flags }, context) => {
     if (!WANTED.includes(wanted)) throw refuse(`expected one of ${WANTED.join(", ")}, received "${wanted}"`)
     const project = flags.text("project")
-    const told = context.write((store) => {
+    const changed = context.write((store) => {
       store.run(WORKERS)
       const alive = readWorkers(store).filter(
         (worker) =>
@@ -106,7 +109,7 @@ const workerWant: Command = {
       for (const worker of alive) store.update("baton_workers", { id: worker.id }, { wanted })
       return alive
     })
-    return flags.has("json") ? [goJson(told)] : told.map((worker) => worker.id)
+    return flags.has("json") ? [goJson(changed)] : changed.map((worker) => worker.id)
   },
 }
 
