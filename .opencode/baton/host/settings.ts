@@ -3,7 +3,6 @@ import { parseJsonc } from "./jsonc.ts"
 import { describeError, isNotFound, type Log } from "./log.ts"
 import { accountFolder, ownOrShared } from "./project.ts"
 import { isRecord, loadZod, type Parsed, type Zod } from "./schema.ts"
-import type { Notices } from "./tui.ts"
 import { readOwnTextSync, readProjectConfig } from "./untrusted.ts"
 
 export const SETTINGS_FILE = ".opencode/baton.json"
@@ -136,10 +135,13 @@ export const mayHaveSetting = (projectRoot: string, name: string, folder?: strin
   }
 }
 
+/** Shows a problem to the user; a `Notices`. */
+type Tell = (notice: { title: string; message: string; isProblem: true }) => void
+
 /**
  * Reads the settings. Invalid ones get their default, or are off, with one warning that names the file, the place and the expected value.
  */
-export const settingsOrDefaults = async (projectRoot: string, log: Log, notices?: Notices): Promise<Settings> => {
+export const settingsOrDefaults = async (projectRoot: string, log: Log, notices?: Tell): Promise<Settings> => {
   const read = await readSettings(projectRoot)
   if (read.kind === "unusable") {
     notices?.({

@@ -69,6 +69,13 @@ const isNamed =
       return own.startsWith(users) || users.startsWith(own)
     })
 
+/** Patterns for the files of a folder that the user's rules deny, and that a question for the whole folder would open. */
+const deniedWithin = (folder: string, rules: readonly Rule[]): string[] =>
+  rules
+    .filter(({ pattern, action }) => action === "deny" && /^[*?]/.test(pattern))
+    // One with a slash may match by the folder's own name.
+    .map(({ pattern }) => (pattern.includes("/") ? folder : `${folder.slice(0, -2)}${pattern}`))
+
 /**
  * The rules for `edit` that go behind an agent's own: protected files are denied or asked for, and after them stand the user's
  * own rules from the first one on that names such files, so that these decide. OpenCode takes the last rule that matches.
@@ -84,7 +91,9 @@ const ownRules = (edits: readonly Rule[], paths: Paths): Rule[] => {
   const asked = paths.asked.filter((path) => evaluate(edits, "edit", path.replace("*", "any")) === "allow")
   // The question for all files of a folder would open these.
   const closed = paths.asked.filter((path) => !path.includes("*") && evaluate(edits, "edit", path) === "deny")
-  return [...asked.map(rule("ask")), ...closed.map(rule("deny")), ...paths.denied.map(rule("deny")), ...users]
+  const folders = asked.filter((path) => path.endsWith("/**")).flatMap((path) => deniedWithin(path, afterAll))
+  const denied = [...closed, ...folders, ...paths.denied]
+  return [...asked.map(rule("ask")), ...denied.map(rule("deny")), ...users]
 }
 
 /** Of rules with one pattern the last decides; an object keeps the place of the first. */
