@@ -2,6 +2,7 @@ import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { withDeadline } from "../../../.opencode/baton/host/async.ts"
+import { advance } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderReading } from "../../../.opencode/baton/pass-over/result/reading.ts"
@@ -37,9 +38,8 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   attempts: 1,
   end: { kind: "ended" },
   cancelReason: undefined,
-  returned: undefined,
+  outcome: undefined,
   setUpError: undefined,
-  returnError: undefined,
   messages: [],
   changes: { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] },
   sandbox: undefined,
@@ -54,6 +54,7 @@ const RETURNED = {
   recommendations: [],
   artifacts: [],
 } as const
+const ACCEPTED = { kind: "accepted", value: RETURNED } as const
 
 describe("a work context", () => {
   const parts = {
@@ -106,7 +107,7 @@ describe("a work output", () => {
   test(promised("pass-over.A2", "is what was returned, with tools and files as the program saw them"), () => {
     const message = assistantMessage("words")
     message.parts.push(toolPart("bash", Object.assign(completedTool("make", "failed"), { metadata: { exit: 2 } })))
-    const output = buildWorkOutput(collected({ returned: RETURNED, messages: [message] }))
+    const output = buildWorkOutput(collected({ outcome: ACCEPTED, messages: [message] }))
     expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
     expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
   })
@@ -122,9 +123,7 @@ describe("a work output", () => {
     message.parts.push(
       toolPart("read", { status: "error", input: { filePath: "b.ts" }, error: "refused", time: { start: 1, end: 2 } }),
     )
-    expect(renderReading(buildWorkOutput(collected({ returned: RETURNED, messages: [message] })).reading)).toBe(
-      expected,
-    )
+    expect(renderReading(buildWorkOutput(collected({ outcome: ACCEPTED, messages: [message] })).reading)).toBe(expected)
   })
 
   test.each([
@@ -158,7 +157,7 @@ describe("a work output", () => {
     ["timeout", { end: { kind: "crashed", error: timeoutError("late") } }, "E010"],
     ["timeout", { end: { kind: "stopped" }, cancelReason: "max_time" }, "E010"],
     ["aborted", { end: { kind: "stopped" } }, undefined],
-    ["completed", { end: { kind: "stopped" }, cancelReason: "max_time", returned: RETURNED }, undefined],
+    ["completed", { end: { kind: "stopped" }, cancelReason: "max_time", outcome: ACCEPTED }, undefined],
   ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
     const output = buildWorkOutput(collected(change))
     expect(output.status).toBe(status)
@@ -278,7 +277,9 @@ test.each([
   [true, "alone in its step", []],
   [false, "beside another tool", ["call_a"]],
 ])(promised("pass-over.B1", "a returned child has ended its pass: %s when %s"), async (expected, _how, calls) => {
-  const pass = activePass({ callsOfStep: new Set(calls) })
+  const pass = activePass()
+  advance(pass, { type: "session_started", sessionID: "ses_child" })
+  for (const callID of calls) advance(pass, { type: "call_began", callID })
   expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
   expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe(expected ? "done" : "late")
 })

@@ -44,11 +44,9 @@ const setUp = (
     owners: { claim, release: async () => {} },
     createBoundary: async () => ({ kind: "refused", code: "no-boundary", reason: "", fix: "" }),
     activePasses,
-    startChild: (pass) => {
-      pass.finished = ended.promise
-    },
+    runChild: () => ended.promise,
     canDetach: () => true,
-    onEnd: async (_record, pass) => void awaited.push(pass.isAwaited),
+    onEnd: async (_record, pass) => void awaited.push(pass.state.originator === "waiting"),
     recordResult: async () => {},
     approve: async () => ({ kind: "approved", note: undefined }),
     log: createRecordedLog(),
