@@ -176,10 +176,20 @@ export const createPassRunner = (deps: PassOverDeps) => {
     }
   }
 
+  /** Never rejects: the originator and OpenCode's exit wait for its end. */
   const run = async (pass: ActivePass): Promise<void> => {
+    const step = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+      try {
+        return await work()
+      } catch (error) {
+        log.error("a pass has failed", { pass: pass.id, error: describeError(error) })
+        advance(pass, { type: "ended" })
+        return undefined
+      }
+    }
     activePasses.add(pass)
-    const record = await deps.runChild(pass)
-    await deps.onEnd(record, pass)
+    const record = await step(() => deps.runChild(pass))
+    await step(() => deps.onEnd(record, pass))
     activePasses.remove(pass)
     pass.finished.resolve(record)
   }
