@@ -40,8 +40,8 @@ const createToolGuard =
     if (isOwn) advance(pass, { type: "call_began", callID })
     const missing = await sandboxReady(pass.id)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
-    // The pass may have ended during the wait.
-    if (pass.state.kind === "over") return refuse(PASS_IS_OVER)
+    // The pass, or this attempt, may have ended during the wait.
+    if (activePasses.covering(sessionID) !== pass || pass.state.kind === "over") return refuse(PASS_IS_OVER)
     const { sandbox } = pass
     const out = pathsToWrite(tool, verdict.changes).find((path) => sandbox && escapesSandbox(path, sandbox.root))
     if (out !== undefined)

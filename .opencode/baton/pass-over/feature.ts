@@ -195,9 +195,10 @@ export const createPassOverFeature = (
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
+      const z = await loadZod()
       const pass = activePasses.of(sessionID)
       if (!pass) return "No work was passed over to this session: there is nothing to return."
-      return acceptReturn(await loadZod(), args, pass)
+      return acceptReturn(z, args, pass)
     },
     ...createDecisions({
       store,

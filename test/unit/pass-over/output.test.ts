@@ -2,7 +2,8 @@ import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { withDeadline } from "../../../.opencode/baton/host/async.ts"
-import { advance } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
+import { advance, outcomeOf } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
+import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderReading } from "../../../.opencode/baton/pass-over/result/reading.ts"
@@ -282,6 +283,26 @@ test.each([
   for (const callID of calls) advance(pass, { type: "call_began", callID })
   expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
   expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe(expected ? "done" : "late")
+})
+
+test(promised("pass-over.E5", "a late return of an attempt that failed does not end the next one"), async () => {
+  const [passes, pass] = [createActivePasses(), activePass()]
+  const start = (sessionID: string): void => {
+    advance(pass, { type: "session_started", sessionID })
+    passes.turnStarted(sessionID, pass)
+  }
+  const giveBack = (sessionID: string): string =>
+    acceptReturn(tool.schema, MINIMAL, passes.of(sessionID) ?? activePass())
+  start("ses_1")
+  passes.attemptFailed(pass, timeoutError("late"))
+  expect(giveBack("ses_1")).toContain("no other is taken")
+  advance(pass, { type: "renewed", ready: Promise.resolve(undefined) })
+  start("ses_2")
+  expect(giveBack("ses_1")).toContain("no other is taken")
+  expect(outcomeOf(pass.state)).toBeUndefined()
+  expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe("late")
+  expect(giveBack("ses_2")).toContain("Returned to build")
+  expect(pass.state).toMatchObject({ kind: "returned", childSessionID: "ses_2" })
 })
 
 test(promised("words.B1", "a file's name with line ends stays in its line"), () => {

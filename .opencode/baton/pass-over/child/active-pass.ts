@@ -96,7 +96,7 @@ export type ActiveEvent =
   | { readonly type: "originator_left" }
   | { readonly type: "originator_timed_out" }
   | { readonly type: "ended" }
-  /** Its result could not be stored. */
+  /** Nothing that it returns is kept. */
   | { readonly type: "lost"; readonly error: PassOverError }
 
 export const startingState = (ready: Sandbox["ready"]): ActiveState => ({
@@ -117,15 +117,13 @@ export const nextActiveState = (state: ActiveState, event: ActiveEvent): ActiveS
   const hasWork = state.kind === "starting" || state.kind === "working"
   switch (event.type) {
     case "renewed":
-      return hasWork ? { ...shared, kind: "starting", ready: event.ready } : { ...state, ready: event.ready }
+      return hasWork ? { ...shared, kind: "starting", ready: event.ready } : state
     case "set_up_failed":
       return { ...state, setUpError: event.error }
-    case "session_started": {
-      const started = { childSessionID: event.sessionID }
+    case "session_started":
       return hasWork
-        ? { ...shared, ...started, kind: "working", refusals: 0, callsOfStep: [] }
-        : { ...state, ...started }
-    }
+        ? { ...shared, kind: "working", childSessionID: event.sessionID, refusals: 0, callsOfStep: [] }
+        : state
     case "call_began":
       return state.kind === "working" ? { ...state, callsOfStep: [...state.callsOfStep, event.callID] } : state
     case "step_began":

@@ -1,4 +1,5 @@
 import { createLruMap } from "../../host/async.ts"
+import type { PassOverError } from "../errors.ts"
 import { type ActivePass, advance, type CancelReason, nextActiveState } from "./active-pass.ts"
 
 /** At its exit 1.2.15 aborts all tools a millisecond before it says so; 1.18.33 says so before. */
@@ -76,10 +77,10 @@ export const createActivePasses = () => {
     },
     /** A session begins to work on a pass. */
     turnStarted: (sessionID: string, pass: ActivePass): void => void bySession.set(sessionID, pass),
-    /** A child of an earlier attempt that has not ended when it was told to may use no tool any more. */
-    attemptEnded: (pass: ActivePass): void => {
-      for (const [sessionID, each] of bySession)
-        if (each === pass) bySession.set(sessionID, { ...pass, state: nextActiveState(pass.state, { type: "ended" }) })
+    /** Another attempt is to follow: a child that has not ended when it was told to may use no tool any more, nor return. */
+    attemptFailed: (pass: ActivePass, error: PassOverError): void => {
+      const state = nextActiveState(pass.state, { type: "lost", error })
+      for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, state })
     },
     turnEnded: (sessionID: string): void => void bySession.delete(sessionID),
     /** Deleting a session does not end its turn: until that ends it may use tools. */

@@ -62,7 +62,6 @@ export const createChildWork = (deps: PassWorkDeps) => {
 
   /** A further attempt begins with fresh files, and not with what the one before left. */
   const renewFiles = async (pass: ActivePass): Promise<ChildEnd | undefined> => {
-    activePasses.attemptEnded(pass)
     const { parentPass: parent } = pass.prepared
     const made = await sandboxes.reset(pass.id, { canModify: pass.limits.can_modify_files, parent })
     if (made.kind === "refused") {
@@ -199,7 +198,9 @@ export const createChildWork = (deps: PassWorkDeps) => {
         isRecoverable: (end) =>
           end.kind === "crashed" && end.error.recoverable && !outcomeOf(pass.state) && !pass.state.setUpError,
         onFailure: async (end) => {
-          if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
+          if (end.kind !== "crashed") return
+          activePasses.attemptFailed(pass, end.error)
+          await passes.attemptFailed(pass.id, end.error)
         },
         signal: pass.stopping.signal,
       })

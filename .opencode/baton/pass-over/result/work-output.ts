@@ -167,7 +167,7 @@ export const validateReturn = (
 
 /** The tool pass_over_return. @returns the text for the subagent */
 export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string => {
-  if (outcomeOf(pass.state)) return "The result has been returned already. End your turn."
+  if (outcomeOf(pass.state)) return "The pass has its result, or is over: no other is taken. End your turn."
   const { originating_agent_id: originator } = pass.prepared.request
   const given = pass.sandbox ? toProjectValue(args, pass.sandbox.root) : args
   const earlierRefusals = pass.state.kind === "working" ? pass.state.refusals : 0
