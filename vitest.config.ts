@@ -8,6 +8,7 @@ process.env.BATON_SEED = String(SEED)
 process.env.BATON_STATE_KEY = "of the tests"
 
 type Extra = {
+  include?: string[]
   testTimeout?: number
   pool?: "forks"
   isolate?: boolean
@@ -44,6 +45,7 @@ export default defineConfig({
       project("contract", 1, { ...together, testTimeout: 60_000 }),
       project("e2e", 2, {
         ...together,
+        include: ["test/e2e/**/*.test.ts", "test/storm/**/*.test.ts"],
         setupFiles: ["test/support/set-up-e2e.ts"],
         globalSetup: ["test/e2e/global-setup.ts"],
       }),

@@ -40,11 +40,10 @@ const importsBeyond = (allowed: (room: string) => readonly string[] | undefined)
 const pathsWhere = (isSo: (source: Source) => boolean): string[] => sources.filter(isSo).map(({ path }) => path)
 
 describe("boundaries", () => {
-  test(promised("repo.A1", "a plugin file is one export of at most 15 lines, and imports core and hooks"), () => {
+  test(promised("repo.A1", "a plugin file is one export, and imports core and hooks"), () => {
     const plugins = sources.filter(({ path }) => path.startsWith(".opencode/plugins/"))
     expect(plugins.length).toBeGreaterThan(0)
     for (const { path, text, imports } of plugins) {
-      expect(text.split("\n").length, path).toBeLessThanOrEqual(16)
       expect(text.match(/^export /gm), path).toHaveLength(1)
       const others = imports.filter((target) => target.startsWith(BATON) && !/\/(?:hooks|core\/core)\.ts$/.test(target))
       expect(others, path).toEqual([])

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** Folders of the longest tests. One that began last would run alone, and a clean checkout knows no earlier durations. */
-const LONGEST = /\/e2e\/(?:tour|faults)\//
+const LONGEST = /\/(?:e2e\/(?:tour|faults)|storm)\//
 
 const orderOf = ({ project, moduleId }: TestSpecification): number =>
   2 * project.config.sequence.groupOrder + (LONGEST.test(moduleId) ? 0 : 1)

@@ -5,7 +5,7 @@ import type { RawEvent } from "../host/schema.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { TaskRegistry } from "../task/registry.ts"
 import { APPLY_TOOL, REJECT_TOOL, RETURN_TOOL, STATUS_TOOL } from "./agents.ts"
-import { type ActivePass, hasReturned } from "./child/active-pass.ts"
+import { type ActivePass, advance, outcomeOf } from "./child/active-pass.ts"
 import type { ActivePasses } from "./child/active-passes.ts"
 import { isDenied, isToolAllowed, type Limits, refusedTools, TASK_TOOLS } from "./child/permissions.ts"
 import type { createPermissionWatch } from "./result/approval.ts"
@@ -37,11 +37,11 @@ const createToolGuard =
     if (verdict.kind === "refused") return refuse(verdict.reason)
     // It touches no file, and returning needs no sandbox.
     if (tool === RETURN_TOOL) return
-    if (isOwn) pass.callsOfStep.add(callID)
+    if (isOwn) advance(pass, { type: "call_began", callID })
     const missing = await sandboxReady(pass.id)
     if (missing) return refuse(`There is nothing to work in: ${missing.reason}. End your turn.`)
-    // The pass may have ended during the wait.
-    if (pass.isOver) return refuse(PASS_IS_OVER)
+    // The pass, or this attempt, may have ended during the wait.
+    if (activePasses.covering(sessionID) !== pass || pass.state.kind === "over") return refuse(PASS_IS_OVER)
     const { sandbox } = pass
     const out = pathsToWrite(tool, verdict.changes).find((path) => sandbox && escapesSandbox(path, sandbox.root))
     if (out !== undefined)
@@ -59,11 +59,11 @@ const ASKING = "question"
 
 /** Decides whether a session that works on a pass, or is below one, may use a tool, and with which arguments. Pure. */
 export const checkToolCall = (
-  pass: Pick<ActivePass, "isOver" | "limits" | "sandbox" | "returned" | "returnError">,
+  pass: Pick<ActivePass, "limits" | "sandbox" | "state">,
   { tool, args, isOwn, home }: { tool: string; args: Readonly<Record<string, unknown>>; isOwn: boolean; home: string },
 ): SandboxCall => {
-  if (pass.isOver) return { kind: "refused", reason: PASS_IS_OVER }
-  if (isOwn && hasReturned(pass))
+  if (pass.state.kind === "over") return { kind: "refused", reason: PASS_IS_OVER }
+  if (isOwn && outcomeOf(pass.state))
     return { kind: "refused", reason: "The result has been returned. Use no more tools and end your turn." }
   if (tool === ASKING)
     return { kind: "refused", reason: "No user can be asked from here: decide, or return with what you need to know." }
@@ -153,7 +153,8 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
         return activePasses.sessionCreated(signal.sessionID, signal.parentID)
       case "deleted":
         cancelBelow(signal.sessionID)
-        for (const pass of activePasses.running()) if (pass.childSessionID === signal.sessionID) pass.stopping.abort()
+        for (const pass of activePasses.running())
+          if (pass.state.childSessionID === signal.sessionID) pass.stopping.abort()
         activePasses.sessionDeleted(signal.sessionID)
         announcer.forget(signal.sessionID)
         permissions.forget(signal.sessionID)
@@ -184,7 +185,7 @@ export const createSessionHooks = (deps: SessionHooksDeps) => {
     offerTools: async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
       const own = activePasses.of(sessionID)
       // A new step begins when every tool call of the previous one has ended.
-      own?.callsOfStep.clear()
+      if (own) advance(own, { type: "step_began" })
       const hidden = hiddenTools({
         worksOnPass: own !== undefined,
         hasPasses: store.idsOfSession(sessionID).length > 0,

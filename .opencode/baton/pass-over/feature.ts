@@ -70,7 +70,7 @@ export const createPassOverFeature = (
     log,
   })
 
-  const startChild = createChildWork({
+  const runChild = createChildWork({
     sessions,
     childSessions,
     activePasses,
@@ -135,7 +135,7 @@ export const createPassOverFeature = (
     },
     activePasses,
     owners,
-    startChild,
+    runChild,
     // `run` ends with the turn. A subagent inside a pass ends with its session's turn, since the limits and the sandbox end then.
     canDetach: (sessionID) => hasUser && !activePasses.covering(sessionID),
     onEnd: async (record, pass) => {
@@ -144,7 +144,7 @@ export const createPassOverFeature = (
         async () => record && recordResult(record),
         async () =>
           record &&
-          !pass.isAwaited &&
+          pass.state.originator !== "waiting" &&
           !activePasses.isEnding() &&
           needsAnnouncement(record) &&
           announcer.notify(record.request.originating_session_id),
@@ -195,9 +195,10 @@ export const createPassOverFeature = (
       return passOver({ sessionID, messageID, agent, args }, context)
     },
     return: async (args: unknown, { sessionID }: Pick<ToolContext, "sessionID">): Promise<string> => {
+      const z = await loadZod()
       const pass = activePasses.of(sessionID)
       if (!pass) return "No work was passed over to this session: there is nothing to return."
-      return acceptReturn(await loadZod(), args, pass)
+      return acceptReturn(z, args, pass)
     },
     ...createDecisions({
       store,

@@ -1,7 +1,7 @@
 import type { ToolContext } from "@opencode-ai/plugin"
 import { createDeferred, raceWithAbort, withDeadline } from "../host/async.ts"
 import { describeError, errorCode, type Log } from "../host/log.ts"
-import type { ActivePass, Prepared } from "./child/active-pass.ts"
+import { type ActivePass, advance, outcomeOf, type Prepared, startingState } from "./child/active-pass.ts"
 import type { ActivePasses } from "./child/active-passes.ts"
 import type { PassOverRequest, WorkOutput } from "./contract.ts"
 import { type PassOverError, passOverError, renderError } from "./errors.ts"
@@ -19,8 +19,6 @@ import type { PassOwners, PassStore } from "./store/store.ts"
 
 /** Time that an aborted originator waits for its child to end. */
 const END_GRACE_MS = 10_000
-/** At its exit 1.2.15 aborts all tools a millisecond before it says so; 1.18.33 says so before. */
-const EXIT_NOTICE_MS = 100
 
 export type PassOverDeps = {
   readonly prepare: (call: PassCall) => Promise<Preparation>
@@ -30,9 +28,9 @@ export type PassOverDeps = {
   readonly toSandboxPaths: (root: string, originatingSessionID: string) => Promise<SandboxPaths>
   readonly createBoundary: (sandbox: string) => Promise<Boundary | Refusal>
   readonly owners: Pick<PassOwners, "claim" | "release">
-  readonly activePasses: Pick<ActivePasses, "add" | "remove" | "cancel" | "isEnding">
-  /** Starts the child and sets `finished`. */
-  readonly startChild: (pass: ActivePass) => void
+  readonly activePasses: Pick<ActivePasses, "add" | "remove" | "isExit" | "isEnding">
+  /** Runs the child to its end. Resolves with the stored record; undefined when storing failed. Never rejects. */
+  readonly runChild: (pass: ActivePass) => Promise<PassRecord | undefined>
   /** A pass of this session may continue after its turn, to be announced to the session later. */
   readonly canDetach: (originatingSessionID: string) => boolean
   /** Runs the steps at a child's end: ledger, notice, announcement. Never rejects. */
@@ -49,7 +47,7 @@ const isDetached = ({ async, return_required }: PassOverRequest): boolean => asy
 
 /** Waits for the pass, the time-out or the abort, whichever is first. */
 const waitFor = async ({ finished }: ActivePass, timeoutMs: number | undefined, signal: AbortSignal) => {
-  const over = raceWithAbort([finished.then((record) => ({ kind: "finished" as const, record }))], signal)
+  const over = raceWithAbort([finished.promise.then((record) => ({ kind: "finished" as const, record }))], signal)
   if (timeoutMs === undefined) return over
   const first = await withDeadline(over, timeoutMs)
   return first.kind === "done" ? first.value : { kind: "timeout" as const }
@@ -60,7 +58,7 @@ export type PassAnswer = { readonly text: string; readonly output?: WorkOutput; 
 
 const refused = (error: PassOverError): PassAnswer => ({ text: renderError(error), error })
 
-const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: string): string =>
+const renderDetached = ({ id, prepared, state: { childSessionID } }: ActivePass, why: string): string =>
   [
     `${id}: ${prepared.subagent.name} ${why}`,
     prepared.request.return_required
@@ -69,8 +67,10 @@ const renderDetached = ({ id, prepared, childSessionID }: ActivePass, why: strin
     `Child session: ${childSessionID ?? "being created"}`,
   ].join("\n")
 
-const answerLost = ({ id, childSessionID, returnError }: ActivePass): PassAnswer => {
-  const error = returnError ?? lostError(id)
+const answerLost = ({ id, state }: ActivePass): PassAnswer => {
+  const { childSessionID } = state
+  const outcome = outcomeOf(state)
+  const error = outcome?.kind === "failed" ? outcome.error : lostError(id)
   return { text: `${renderError(error)}\nChild session: ${childSessionID ?? "none was created"}`, error }
 }
 
@@ -156,7 +156,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
       const isBound = policy.values.sandbox === "os" && canModify && root !== undefined
       const boundary = isBound ? await deps.createBoundary(root) : undefined
       if (boundary?.kind === "refused") return boundaryError(boundary)
-      return { place: { sandbox, boundary, skipped, ready } }
+      return { place: { sandbox, boundary, skipped, state: startingState(ready) } }
     }
     const made = await setUp().catch(async (error: unknown) => {
       const cause = describeError(error)
@@ -168,33 +168,30 @@ export const createPassRunner = (deps: PassOverDeps) => {
       id,
       prepared,
       ...made.place,
-      setUpError: undefined,
       limits: { can_modify_files: canModify, can_run_tools },
       attemptMs,
       stopping: new AbortController(),
-      cancelReason: undefined,
-      isExit: undefined,
-      childSessionID: null,
-      returned: undefined,
-      returnError: undefined,
-      refusals: 0,
-      callsOfStep: new Set(),
       workDone: createDeferred(),
-      isOver: false,
-      isAwaited: true,
-      hasTimedOut: false,
-      finished: Promise.resolve(undefined),
+      finished: createDeferred(),
     }
   }
 
-  const run = (pass: ActivePass): void => {
+  /** Never rejects: the originator and OpenCode's exit wait for its end. */
+  const run = async (pass: ActivePass): Promise<void> => {
+    const step = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+      try {
+        return await work()
+      } catch (error) {
+        log.error("a pass has failed", { pass: pass.id, error: describeError(error) })
+        advance(pass, { type: "ended" })
+        return undefined
+      }
+    }
     activePasses.add(pass)
-    deps.startChild(pass)
-    pass.finished = pass.finished.then(async (record) => {
-      await deps.onEnd(record, pass)
-      activePasses.remove(pass)
-      return record
-    })
+    const record = await step(() => deps.runChild(pass))
+    await step(() => deps.onEnd(record, pass))
+    activePasses.remove(pass)
+    pass.finished.resolve(record)
   }
 
   const answer = async (record: PassRecord, ask: ToolContext["ask"]): Promise<PassAnswer> => {
@@ -211,8 +208,8 @@ export const createPassRunner = (deps: PassOverDeps) => {
 
   /** The sandbox is made before the originator continues and may change files. */
   const detach = async (pass: ActivePass): Promise<void> => {
-    pass.isAwaited = false
-    await pass.ready
+    advance(pass, { type: "originator_left" })
+    await pass.state.ready
   }
 
   /** The originator goes on, and the child, too. */
@@ -224,30 +221,18 @@ export const createPassRunner = (deps: PassOverDeps) => {
       nextStep: "Go on without it. Its result is kept and announced here; its changes wait for pass_over_apply.",
     })
     const timedOut = await passes.transition(pass.id, { type: "timed_out" }, {}, error).catch((error: unknown) => {
-      pass.isAwaited = false
+      advance(pass, { type: "originator_left" })
       throw error
     })
     if (timedOut.kind === "refused") {
       // It returned at the last moment.
-      const record = await pass.finished
+      const record = await pass.finished.promise
       return record ? answer(record, ask) : answerLost(pass)
     }
-    pass.hasTimedOut = true
-    await detach(pass)
-    const text = `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.childSessionID ?? "none yet"}`
+    advance(pass, { type: "originator_timed_out" })
+    await pass.state.ready
+    const text = `${pass.id}: status timeout\n${renderError(error)}\nChild session: ${pass.state.childSessionID ?? "none yet"}`
     return { text, error }
-  }
-
-  const judgeAbort = async (pass: ActivePass): Promise<boolean> => {
-    if (!activePasses.isEnding()) await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS))
-    activePasses.cancel(pass, "cancelled")
-    return activePasses.isEnding()
-  }
-
-  /** The originator was aborted by OpenCode's exit. */
-  const isExit = (pass: ActivePass): Promise<boolean> => {
-    pass.isExit ??= judgeAbort(pass)
-    return pass.isExit
   }
 
   /**
@@ -255,15 +240,15 @@ export const createPassRunner = (deps: PassOverDeps) => {
    * moment; what was done until OpenCode's exit is its result.
    */
   const cancel = async (pass: ActivePass): Promise<PassAnswer> => {
-    const judged = isExit(pass)
+    const judged = activePasses.isExit(pass)
     pass.stopping.abort()
     if (await judged) return answerUndelivered(pass)
     const cancelled = await passes.transition(pass.id, { type: "cancelled" })
-    await withDeadline(pass.finished, END_GRACE_MS)
+    await withDeadline(pass.finished.promise, END_GRACE_MS)
     if (cancelled.kind === "refused") {
       await passes.transition(pass.id, { type: "rejected" })
     }
-    return { text: `${pass.id} was cancelled. Child session: ${pass.childSessionID ?? "none was created"}` }
+    return { text: `${pass.id} was cancelled. Child session: ${pass.state.childSessionID ?? "none was created"}` }
   }
 
   const make = async (call: PassCall, ask: ToolContext["ask"]): Promise<ActivePass | PassAnswer> => {
@@ -283,7 +268,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
       deps.canDetach(request.originating_session_id) && (isDetached(request) || on_timeout === "continue")
     const pass = await startPass(prepared, mayDetach ? undefined : timeout_ms)
     if ("code" in pass) return refused(pass)
-    run(pass)
+    void run(pass)
     log.info("work is passed over", {
       sessionID: call.sessionID,
       pass: pass.id,
@@ -325,7 +310,7 @@ export const createPassRunner = (deps: PassOverDeps) => {
       return withNote(pass, { text: renderDetached(pass, "is at work.") })
     }
     const answered = withNote(pass, await finish(pass, context))
-    if (!(context.abort.aborted ? await isExit(pass) : activePasses.isEnding())) return answered
+    if (!(context.abort.aborted ? await activePasses.isExit(pass) : activePasses.isEnding())) return answered
     // Nothing waits for the answer any more: the next start tells the result.
     await passes.transition(pass.id, { type: "untold" })
     return answered

@@ -31,7 +31,7 @@ type PrepareDeps = {
   readonly readPolicy: () => ReturnType<typeof readPolicy>
   readonly gather: (call: PassCall) => Promise<CollectedContext>
   /** Returns the pass that the caller itself works on, and its limits. */
-  readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "hasTimedOut" | "boundary"> | undefined
+  readonly passOf: (sessionID: string) => Pick<ActivePass, "id" | "limits" | "state" | "boundary"> | undefined
   /** Returns the model of a session whose newest message names none. */
   readonly findModel: (sessionID: string) => Promise<AgentAndModel["model"] | undefined>
   readonly now: () => Date
@@ -129,7 +129,7 @@ const checkRequest = async (
     const cause = `The permission "task" denies ${subagent.name} to ${agent}`
     return refused(passOverError("E001", { message: `${agent} may not pass work to ${subagent.name}`, cause }))
   }
-  if (above?.hasTimedOut) return refused(timedOutError(above.id))
+  if (above?.state.originator === "timed_out") return refused(timedOutError(above.id))
   const gathered = await gathering
   const context = gathered.fitToBudget(policy.values.max_context_tokens)
   const model = subagent.model ?? gathered.model ?? (await deps.findModel(sessionID))

@@ -9,10 +9,10 @@ import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import { eventually } from "../opencode/opencode-server.ts"
 import { lightConfig, newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
+import { surveyAround } from "./fault-guard.ts"
 import { awaitNoProcesses } from "./fault-leftovers.ts"
 import { readRecords, recordsIn } from "./fault-stored-table.ts"
 import { addFaultPlugin } from "./fault-table.ts"
-import { surveyAround } from "./storm/guard.ts"
 
 const BOTH_RUNS_DEADLINE_MS = deadline(300_000)
 const DELIVERY_DEADLINE_MS = 30_000

@@ -1,6 +1,6 @@
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { RefusedPass } from "../../../.opencode/baton/pass-over/audit/log.ts"
-import type { ActivePass, Prepared } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
+import { type ActivePass, type Prepared, startingState } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
 import type {
   FileModification,
   PassOverRequest,
@@ -139,23 +139,12 @@ export const activePass = (change: Partial<ActivePass> = {}): ActivePass => ({
   sandbox: undefined,
   boundary: undefined,
   skipped: [],
-  ready: Promise.resolve(undefined),
   limits: { can_modify_files: true, can_run_tools: true },
   attemptMs: undefined,
   stopping: new AbortController(),
-  setUpError: undefined,
-  cancelReason: undefined,
-  isExit: undefined,
-  childSessionID: null,
-  returned: undefined,
-  returnError: undefined,
-  refusals: 0,
-  callsOfStep: new Set(),
   workDone: createDeferred(),
-  isOver: false,
-  isAwaited: true,
-  hasTimedOut: false,
-  finished: Promise.resolve(undefined),
+  finished: createDeferred(),
+  state: startingState(Promise.resolve(undefined)),
   ...change,
 })
 

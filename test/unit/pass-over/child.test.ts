@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest"
 import { taskSections } from "../../../.opencode/baton/compaction/texts.ts"
 import { evaluate, matches, type PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { type Untrusted, untrusted } from "../../../.opencode/baton/host/quoted.ts"
+import { advance } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
 import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { childRules, isReader, isToolAllowed } from "../../../.opencode/baton/pass-over/child/permissions.ts"
 import {
@@ -12,6 +13,7 @@ import {
   runWithRetry,
 } from "../../../.opencode/baton/pass-over/child/session.ts"
 import { checkToolCall, hiddenTools, withoutCommands } from "../../../.opencode/baton/pass-over/events.ts"
+import { lostError } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
 import { parsePassSignal } from "../../../.opencode/baton/pass-over/signals.ts"
 import { NO_WORDS } from "../../../.opencode/baton/task/user-words.ts"
@@ -226,7 +228,9 @@ describe("a tool call in a pass", () => {
   })
 
   test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
-    expect(checkToolCall(pass({ returned: { status: "completed" } }), call("read")).kind).toBe("refused")
+    const returned = pass()
+    advance(returned, { type: "returned", outcome: { kind: "failed", error: lostError(returned.id) } })
+    expect(checkToolCall(returned, call("read")).kind).toBe("refused")
     expect(checkToolCall(pass(), call("question")).kind).toBe("refused")
   })
 })

@@ -2,6 +2,8 @@ import { tool } from "@opencode-ai/plugin/tool"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { withDeadline } from "../../../.opencode/baton/host/async.ts"
+import { advance, outcomeOf } from "../../../.opencode/baton/pass-over/child/active-pass.ts"
+import { createActivePasses } from "../../../.opencode/baton/pass-over/child/active-passes.ts"
 import { buildWorkContext, renderContext, renderOrder } from "../../../.opencode/baton/pass-over/child/context.ts"
 import type { Artifact } from "../../../.opencode/baton/pass-over/contract.ts"
 import { renderReading } from "../../../.opencode/baton/pass-over/result/reading.ts"
@@ -37,9 +39,8 @@ const collected = (change: Partial<Collected> = {}): Collected => ({
   attempts: 1,
   end: { kind: "ended" },
   cancelReason: undefined,
-  returned: undefined,
+  outcome: undefined,
   setUpError: undefined,
-  returnError: undefined,
   messages: [],
   changes: { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] },
   sandbox: undefined,
@@ -54,6 +55,7 @@ const RETURNED = {
   recommendations: [],
   artifacts: [],
 } as const
+const ACCEPTED = { kind: "accepted", value: RETURNED } as const
 
 describe("a work context", () => {
   const parts = {
@@ -106,7 +108,7 @@ describe("a work output", () => {
   test(promised("pass-over.A2", "is what was returned, with tools and files as the program saw them"), () => {
     const message = assistantMessage("words")
     message.parts.push(toolPart("bash", Object.assign(completedTool("make", "failed"), { metadata: { exit: 2 } })))
-    const output = buildWorkOutput(collected({ returned: RETURNED, messages: [message] }))
+    const output = buildWorkOutput(collected({ outcome: ACCEPTED, messages: [message] }))
     expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
     expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
   })
@@ -122,9 +124,7 @@ describe("a work output", () => {
     message.parts.push(
       toolPart("read", { status: "error", input: { filePath: "b.ts" }, error: "refused", time: { start: 1, end: 2 } }),
     )
-    expect(renderReading(buildWorkOutput(collected({ returned: RETURNED, messages: [message] })).reading)).toBe(
-      expected,
-    )
+    expect(renderReading(buildWorkOutput(collected({ outcome: ACCEPTED, messages: [message] })).reading)).toBe(expected)
   })
 
   test.each([
@@ -158,7 +158,7 @@ describe("a work output", () => {
     ["timeout", { end: { kind: "crashed", error: timeoutError("late") } }, "E010"],
     ["timeout", { end: { kind: "stopped" }, cancelReason: "max_time" }, "E010"],
     ["aborted", { end: { kind: "stopped" } }, undefined],
-    ["completed", { end: { kind: "stopped" }, cancelReason: "max_time", returned: RETURNED }, undefined],
+    ["completed", { end: { kind: "stopped" }, cancelReason: "max_time", outcome: ACCEPTED }, undefined],
   ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
     const output = buildWorkOutput(collected(change))
     expect(output.status).toBe(status)
@@ -278,9 +278,31 @@ test.each([
   [true, "alone in its step", []],
   [false, "beside another tool", ["call_a"]],
 ])(promised("pass-over.B1", "a returned child has ended its pass: %s when %s"), async (expected, _how, calls) => {
-  const pass = activePass({ callsOfStep: new Set(calls) })
+  const pass = activePass()
+  advance(pass, { type: "session_started", sessionID: "ses_child" })
+  for (const callID of calls) advance(pass, { type: "call_began", callID })
   expect(acceptReturn(tool.schema, MINIMAL, pass)).toContain("Returned to build")
   expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe(expected ? "done" : "late")
+})
+
+test(promised("pass-over.E5", "a late return of an attempt that failed does not end the next one"), async () => {
+  const [passes, pass] = [createActivePasses(), activePass()]
+  const start = (sessionID: string): void => {
+    advance(pass, { type: "session_started", sessionID })
+    passes.turnStarted(sessionID, pass)
+  }
+  const giveBack = (sessionID: string): string =>
+    acceptReturn(tool.schema, MINIMAL, passes.of(sessionID) ?? activePass())
+  start("ses_1")
+  passes.attemptFailed(pass, timeoutError("late"))
+  expect(giveBack("ses_1")).toContain("no other is taken")
+  advance(pass, { type: "renewed", ready: Promise.resolve(undefined) })
+  start("ses_2")
+  expect(giveBack("ses_1")).toContain("no other is taken")
+  expect(outcomeOf(pass.state)).toBeUndefined()
+  expect((await withDeadline(pass.workDone.promise, 0)).kind).toBe("late")
+  expect(giveBack("ses_2")).toContain("Returned to build")
+  expect(pass.state).toMatchObject({ kind: "returned", childSessionID: "ses_2" })
 })
 
 test(promised("words.B1", "a file's name with line ends stays in its line"), () => {

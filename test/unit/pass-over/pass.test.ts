@@ -15,6 +15,7 @@ const setUp = (
   prepared: Prepared,
   transition?: PassOverDeps["passes"]["transition"],
   claim: PassOverDeps["owners"]["claim"] = async () => {},
+  runChild?: PassOverDeps["runChild"],
 ) => {
   const ended = createDeferred<PassRecord>()
   const awaited: boolean[] = []
@@ -44,11 +45,9 @@ const setUp = (
     owners: { claim, release: async () => {} },
     createBoundary: async () => ({ kind: "refused", code: "no-boundary", reason: "", fix: "" }),
     activePasses,
-    startChild: (pass) => {
-      pass.finished = ended.promise
-    },
+    runChild: runChild ?? (() => ended.promise),
     canDetach: () => true,
-    onEnd: async (_record, pass) => void awaited.push(pass.isAwaited),
+    onEnd: async (_record, pass) => void awaited.push(pass.state.originator === "waiting"),
     recordResult: async () => {},
     approve: async () => ({ kind: "approved", note: undefined }),
     log: createRecordedLog(),
@@ -77,6 +76,14 @@ test(promised("pass-over.G2", "where no pass can be recorded, nothing is passed,
   const { text: answer } = await pass()
   expect(answer).toMatch(/^E011 \w+: Nothing was passed, .*\nCause: \.opencode\/state .*EACCES.*\nNext: Do the work/)
   expect(activePasses.running()).toEqual([])
+})
+
+test(promised("pass-over.E4", "a pass whose child's work throws is over, and its originator told"), async () => {
+  const work = () => Promise.reject(new Error("ENOSPC"))
+  const { pass, activePasses, awaited } = setUp(preparedPass({}), undefined, undefined, work)
+  expect((await pass()).text).toMatch(/^E011 .*could not be stored/)
+  expect(activePasses.running()).toEqual([])
+  expect(awaited).toEqual([true])
 })
 
 test(promised("pass-over.A4", "an originator that wants no answer is not promised one"), async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { CATALOGUE } from "../../support/faults/storm/catalogue.ts"
-import { judge, type Observation } from "../../support/faults/storm/oracle.ts"
-import { drawPlan } from "../../support/faults/storm/plan.ts"
-import { findForeignAccesses } from "../../support/faults/storm/trace.ts"
+import { CATALOGUE } from "../../storm/catalogue.ts"
+import { judge, type Observation } from "../../storm/oracle.ts"
+import { drawPlan } from "../../storm/plan.ts"
+import { findForeignAccesses } from "../../storm/trace.ts"
 import type { RunResult } from "../../support/opencode/opencode-run.ts"
 
 const seeds = Array.from({ length: 200 }, (_, index) => index + 1)

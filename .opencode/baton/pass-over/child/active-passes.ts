@@ -1,5 +1,9 @@
 import { createLruMap } from "../../host/async.ts"
-import type { ActivePass, CancelReason } from "./active-pass.ts"
+import type { PassOverError } from "../errors.ts"
+import { type ActivePass, advance, type CancelReason, nextActiveState } from "./active-pass.ts"
+
+/** At its exit 1.2.15 aborts all tools a millisecond before it says so; 1.18.33 says so before. */
+const EXIT_NOTICE_MS = 100
 
 /** Far more than work below passes at a time; a session that uses a tool is not dropped. */
 const MAX_SESSIONS = 10_000
@@ -11,12 +15,25 @@ export const createActivePasses = () => {
   const parents = createLruMap<string>({ limit: MAX_SESSIONS })
   const running = new Set<ActivePass>()
   const bySession = new Map<string, ActivePass>()
+  const judgements = new WeakMap<ActivePass, Promise<boolean>>()
   let isEnding = false
 
+  /** At OpenCode's exit nothing is cancelled: the work so far is the result. */
+  const cancel = (pass: ActivePass, reason: CancelReason): void => {
+    if (!isEnding) advance(pass, { type: "cancelled", reason })
+    pass.stopping.abort()
+  }
+
+  const judge = async (pass: ActivePass): Promise<boolean> => {
+    if (!isEnding) await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS))
+    cancel(pass, "cancelled")
+    return isEnding
+  }
+
   const stopAtExit = (pass: ActivePass): void => {
-    pass.isAwaited = false
+    advance(pass, { type: "originator_left" })
     // The originator is a subagent, which does not go on and could be told nothing.
-    if (pass.prepared.request.metadata.chain_depth > 1) pass.cancelReason ??= "cancelled"
+    if (pass.prepared.request.metadata.chain_depth > 1) advance(pass, { type: "cancelled", reason: "cancelled" })
     pass.stopping.abort()
   }
 
@@ -39,26 +56,31 @@ export const createActivePasses = () => {
     },
     remove: (pass: ActivePass): void => void running.delete(pass),
     running: (): ActivePass[] => [...running],
-    /** At OpenCode's exit nothing is cancelled: the work so far is the result. */
-    cancel: (pass: ActivePass, reason: CancelReason): void => {
-      if (!isEnding) pass.cancelReason ??= reason
-      pass.stopping.abort()
+    cancel,
+    /** Tells OpenCode's exit from an abort by the user, once the originator was aborted; judged once. */
+    isExit: (pass: ActivePass): Promise<boolean> => {
+      const judged = judgements.get(pass) ?? judge(pass)
+      judgements.set(pass, judged)
+      return judged
     },
+    /** Waits for a judgement that has begun. */
+    judged: async (pass: ActivePass): Promise<void> => void (await judgements.get(pass)),
     isEnding: (): boolean => isEnding,
     /** OpenCode ends. Resolves when the results are stored. */
     end: async (): Promise<void> => {
       isEnding = true
       for (const pass of running) stopAtExit(pass)
-      await Promise.all([...running].map(({ finished }) => finished))
+      await Promise.all([...running].map(({ finished }) => finished.promise))
     },
     sessionCreated: (sessionID: string, parentID: string | undefined): void => {
       if (parentID !== undefined) parents.set(sessionID, parentID)
     },
     /** A session begins to work on a pass. */
     turnStarted: (sessionID: string, pass: ActivePass): void => void bySession.set(sessionID, pass),
-    /** A child of an earlier attempt that has not ended when it was told to may use no tool any more. */
-    attemptEnded: (pass: ActivePass): void => {
-      for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, isOver: true })
+    /** Another attempt is to follow: a child that has not ended when it was told to may use no tool any more, nor return. */
+    attemptFailed: (pass: ActivePass, error: PassOverError): void => {
+      const state = nextActiveState(pass.state, { type: "lost", error })
+      for (const [sessionID, each] of bySession) if (each === pass) bySession.set(sessionID, { ...pass, state })
     },
     turnEnded: (sessionID: string): void => void bySession.delete(sessionID),
     /** Deleting a session does not end its turn: until that ends it may use tools. */

@@ -20,7 +20,7 @@ import type { Sandboxes } from "../sandbox/sandbox.ts"
 import type { Passes } from "../store/passes.ts"
 import type { PassRecord } from "../store/record.ts"
 import type { PassStore } from "../store/store.ts"
-import { type ActivePass, hasReturned } from "./active-pass.ts"
+import { type ActivePass, advance, outcomeOf } from "./active-pass.ts"
 import type { ActivePasses } from "./active-passes.ts"
 import { renderContext, renderOrder } from "./context.ts"
 import { childRules } from "./permissions.ts"
@@ -47,29 +47,29 @@ const titleOf = ({ prepared }: ActivePass): string => {
   return `${objective} (@${prepared.subagent.name} pass_over)`
 }
 
-/** Runs a pass's child to its end and stores the result. */
+/** Runs a pass's child to its end. Resolves with the stored record; undefined when storing failed. Never rejects. */
 export const createChildWork = (deps: PassWorkDeps) => {
   const { sessions, childSessions, activePasses, passes, store, sandboxes, log, now } = deps
 
   /** Ends the pass's child when its files cannot be set up. */
   const watchFiles = (pass: ActivePass): void => {
-    void pass.ready.then((refusal) => {
+    void pass.state.ready.then((refusal) => {
       if (!refusal) return
-      pass.setUpError = setUpError(refusal)
+      advance(pass, { type: "set_up_failed", error: setUpError(refusal) })
       pass.stopping.abort()
     })
   }
 
   /** A further attempt begins with fresh files, and not with what the one before left. */
   const renewFiles = async (pass: ActivePass): Promise<ChildEnd | undefined> => {
-    activePasses.attemptEnded(pass)
     const { parentPass: parent } = pass.prepared
     const made = await sandboxes.reset(pass.id, { canModify: pass.limits.can_modify_files, parent })
     if (made.kind === "refused") {
-      pass.setUpError = setUpError(made)
-      return { kind: "crashed", error: pass.setUpError }
+      const error = setUpError(made)
+      advance(pass, { type: "set_up_failed", error })
+      return { kind: "crashed", error }
     }
-    pass.ready = made.ready
+    advance(pass, { type: "renewed", ready: made.ready })
     watchFiles(pass)
     return undefined
   }
@@ -115,8 +115,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
         workDone: pass.workDone.promise,
         signal,
         onSession: async (sessionID) => {
-          pass.childSessionID = sessionID
-          pass.refusals = 0
+          advance(pass, { type: "session_started", sessionID })
           activePasses.turnStarted(sessionID, pass)
           const started = await passes.transition(pass.id, { type: "started" }, { child_session_id: sessionID })
           // It was cancelled between two attempts.
@@ -127,7 +126,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     )
   }
 
-  const readMessages = async ({ childSessionID }: ActivePass): Promise<readonly StoredMessage[]> => {
+  const readMessages = async ({ state: { childSessionID } }: ActivePass): Promise<readonly StoredMessage[]> => {
     if (childSessionID === null) return []
     const answer = await sessions.messages(childSessionID, CHILD_MESSAGES)
     if (answer.kind === "ok") return answer.value.messages
@@ -156,28 +155,29 @@ export const createChildWork = (deps: PassWorkDeps) => {
 
   const finish = async (pass: ActivePass, end: ChildEnd, attempts: number): Promise<PassRecord | undefined> => {
     const { request, policy } = pass.prepared
-    pass.isOver = true
+    advance(pass, { type: "ended" })
     const messages = await readMessages(pass)
     const { sandbox } = pass
     const written = sandbox ? writtenPaths(messages).map((path) => toProjectPath(path, sandbox)) : []
     const toolPaths = new Set(written.filter((path) => path !== undefined))
     const changes = await sandboxes.collect(pass.id, toolPaths)
     const found = { request, attempts, end, messages, changes, sandbox: sandbox?.root }
-    const output = buildWorkOutput({ ...pass, ...found, completedAt: now().toISOString() })
+    const outcome = outcomeOf(pass.state)
+    const output = buildWorkOutput({ ...pass.state, ...found, outcome, completedAt: now().toISOString() })
     const paths = changedPaths(output)
-    await pass.isExit
-    if (pass.cancelReason === "cancelled") {
+    await activePasses.judged(pass)
+    if (pass.state.cancelReason === "cancelled") {
       // Refused when the canceller has recorded it already.
       await passes.transition(pass.id, { type: "cancelled" })
       return undefined
     }
     // The originator left without recording it, as at an exit: a late result, to be announced.
-    if (!pass.isAwaited && !request.async && request.return_required)
+    if (pass.state.originator !== "waiting" && !request.async && request.return_required)
       await passes.transition(pass.id, { type: "timed_out" })
     const returned = await passes.transition(pass.id, { type: "returned", paths }, { output })
     if (returned.kind === "refused") {
       log.warn("result rejected: pass is already closed", { pass: pass.id, reason: returned.error.cause })
-      if (changes.kind === "refused") pass.returnError = lostError(pass.id, changes)
+      if (changes.kind === "refused") advance(pass, { type: "lost", error: lostError(pass.id, changes) })
       return undefined
     }
     // A late or incomplete result is left for the originator to decide.
@@ -196,9 +196,11 @@ export const createChildWork = (deps: PassWorkDeps) => {
         policy: policy.values,
         attempt: (number) => attempt(pass, number),
         isRecoverable: (end) =>
-          end.kind === "crashed" && end.error.recoverable && !hasReturned(pass) && !pass.setUpError,
+          end.kind === "crashed" && end.error.recoverable && !outcomeOf(pass.state) && !pass.state.setUpError,
         onFailure: async (end) => {
-          if (end.kind === "crashed") await passes.attemptFailed(pass.id, end.error)
+          if (end.kind !== "crashed") return
+          activePasses.attemptFailed(pass, end.error)
+          await passes.attemptFailed(pass.id, end.error)
         },
         signal: pass.stopping.signal,
       })
@@ -206,7 +208,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     } catch (error) {
       log.error("a pass could not be brought to its end", { pass: pass.id, error: describeError(error) })
       // The next start finds it open; until then its files must not change.
-      pass.isOver = true
+      advance(pass, { type: "ended" })
       await sandboxes.collect(pass.id)
       return undefined
     } finally {
@@ -214,8 +216,5 @@ export const createChildWork = (deps: PassWorkDeps) => {
     }
   }
 
-  /** Starts the child; `pass.finished` resolves with the stored record. */
-  return (pass: ActivePass): void => {
-    pass.finished = work(pass)
-  }
+  return work
 }

@@ -4,7 +4,7 @@ import { WRITING_TOOLS } from "../../host/messages.ts"
 import { field, type Zod } from "../../host/schema.ts"
 import type { StoredMessage } from "../../host/sessions.ts"
 import { cutText } from "../../host/text.ts"
-import { type ActivePass, hasReturned } from "../child/active-pass.ts"
+import { type ActivePass, type ActiveState, advance, type Outcome, outcomeOf } from "../child/active-pass.ts"
 import { readToolResult } from "../child/context.ts"
 import type { ChildEnd } from "../child/session.ts"
 import {
@@ -167,18 +167,19 @@ export const validateReturn = (
 
 /** The tool pass_over_return. @returns the text for the subagent */
 export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string => {
-  if (hasReturned(pass)) return "The result has been returned already. End your turn."
+  if (outcomeOf(pass.state)) return "The pass has its result, or is over: no other is taken. End your turn."
   const { originating_agent_id: originator } = pass.prepared.request
   const given = pass.sandbox ? toProjectValue(args, pass.sandbox.root) : args
-  const checked = validateReturn(z, given, { originator, earlierRefusals: pass.refusals })
+  const earlierRefusals = pass.state.kind === "working" ? pass.state.refusals : 0
+  const isAlone = pass.state.kind === "working" && pass.state.callsOfStep.length === 0
+  const checked = validateReturn(z, given, { originator, earlierRefusals })
   if (checked.kind === "refused") {
-    pass.refusals++
+    advance(pass, { type: "return_refused" })
     return checked.text
   }
-  if (checked.kind === "failed") pass.returnError = checked.error
-  else pass.returned = checked.value
+  advance(pass, { type: "returned", outcome: checked })
   // Where another tool of this step is running, the end of the turn is waited for.
-  if (pass.callsOfStep.size === 0) pass.workDone.resolve()
+  if (isAlone) pass.workDone.resolve()
   if (checked.kind === "failed") return `${renderError(checked.error)}\nThe pass has failed. End your turn.`
   const { ignored } = checked
   const note = ignored.length === 0 ? "" : ` Left out, since it is seen by program: ${ignored.join(", ")}.`
@@ -188,11 +189,9 @@ export const acceptReturn = (z: Zod, args: unknown, pass: ActivePass): string =>
 /** Number of a child's newest messages that its result is made from. */
 export const CHILD_MESSAGES = 200
 
-/** `returned`: with paths of the worktree. */
-export type Collected = Pick<
-  ActivePass,
-  "childSessionID" | "cancelReason" | "returned" | "returnError" | "setUpError"
-> & {
+export type Collected = Pick<ActiveState, "childSessionID" | "cancelReason" | "setUpError"> & {
+  /** With paths of the worktree. */
+  readonly outcome: Outcome | undefined
   readonly request: PassOverRequest
   readonly attempts: number
   readonly end: ChildEnd
@@ -232,12 +231,12 @@ export const lostError = (passID: string, why?: Refusal): PassOverError =>
   })
 
 const judge = (collected: Collected): Pick<WorkOutput, "status" | "error"> => {
-  const { end, cancelReason, returned, setUpError, returnError, changes } = collected
+  const { end, cancelReason, outcome, setUpError, changes } = collected
   if (setUpError) return { status: "failed", error: setUpError }
-  if (returnError) return { status: "failed", error: returnError }
+  if (outcome?.kind === "failed") return { status: "failed", error: outcome.error }
   if (changes.kind === "refused") return { status: "failed", error: filesError(changes) }
   // A child that returned before it was stopped has done its work.
-  if (returned) return { status: returned.status, error: null }
+  if (outcome) return { status: outcome.value.status, error: null }
   if (end.kind === "crashed") return { status: end.error.code === "E010" ? "timeout" : "failed", error: end.error }
   if (end.kind === "ended") return { status: "partial", error: null }
   return cancelReason === "max_time"
@@ -252,7 +251,8 @@ export const changedPaths = (output: WorkOutput): string[] =>
  * Builds the output of a pass from the child's return, else from its transcript; files and tool results as recorded by program.
  */
 export const buildWorkOutput = (collected: Collected): WorkOutput => {
-  const { request, returned, messages, changes, sandbox } = collected
+  const { request, outcome, messages, changes, sandbox } = collected
+  const returned = outcome?.kind === "accepted" ? outcome.value : undefined
   const modifications = changes.kind === "changes" ? changes.modifications : []
   const shown = (text: string): string => (sandbox === undefined ? text : toProjectText(text, sandbox))
   const words = returned ? "" : shown(lastWords(messages))

@@ -5,7 +5,7 @@ import type { Sessions, StoredMessage } from "../../host/sessions.ts"
 import type { StateFolder } from "../../host/state.ts"
 import { RETURN_TOOL } from "../agents.ts"
 import { createAuditLog } from "../audit/log.ts"
-import type { ReturnArguments } from "../contract.ts"
+import type { Outcome } from "../child/active-pass.ts"
 import { passOverError } from "../errors.ts"
 import {
   buildWorkOutput,
@@ -43,7 +43,7 @@ const findReturned = async (
   messages: readonly StoredMessage[],
   sandbox: string,
   originator: string,
-): Promise<ReturnArguments | undefined> => {
+): Promise<Outcome | undefined> => {
   const calls = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === "tool" && part.tool === RETURN_TOOL ? [part.state] : [])),
   )
@@ -53,7 +53,7 @@ const findReturned = async (
     originator,
     earlierRefusals: MAX_REFUSED_RETURNS,
   })
-  return checked.kind === "accepted" ? checked.value : undefined
+  return checked.kind === "accepted" ? checked : undefined
 }
 
 /** @returns a child's changes, none for a pass without the right to change files; a refusal when they are unknown now */
@@ -95,9 +95,8 @@ const recoverOne = async (deps: RecoverDeps, record: PassRecord): Promise<PassRe
     attempts,
     end: { kind: "crashed", error: INTERRUPTED },
     cancelReason: undefined,
-    returned: await findReturned(messages, sandbox, request.originating_agent_id),
+    outcome: await findReturned(messages, sandbox, request.originating_agent_id),
     setUpError: undefined,
-    returnError: undefined,
     messages,
     changes,
     sandbox,

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs"
 import { delimiter, dirname, isAbsolute, join, normalize } from "node:path"
-import { NO_CATALOGUE, REPOSITORY } from "../../opencode/opencode-binary.ts"
-import type { TestProject } from "../../opencode/test-project.ts"
+import { NO_CATALOGUE, REPOSITORY } from "../support/opencode/opencode-binary.ts"
+import type { TestProject } from "../support/opencode/test-project.ts"
 
 /** Records calls that name a file, one trace file for each process, with the real path of each opened file. */
 const STRACE = ["strace", "--seccomp-bpf", "-ff", "-qq", "-y", "-s", "400", "-e", "trace=%file"]

@@ -1,5 +1,5 @@
-import type { RunResult } from "../../opencode/opencode-run.ts"
-import type { Surroundings } from "./guard.ts"
+import type { Surroundings } from "../support/faults/fault-guard.ts"
+import type { RunResult } from "../support/opencode/opencode-run.ts"
 import { isOwedLine, type OwedLog, type SeenPass } from "./observe.ts"
 import type { Turn } from "./plan.ts"
 

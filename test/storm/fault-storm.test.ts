@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from "vitest"
-import { promised } from "../../requirements.ts"
-import { SEED } from "../../support/effort.ts"
-import { describeResult, OWED_KINDS, runStorms, type StormResult } from "../../support/faults/storm/run-storm.ts"
-import { HANG_LIMIT_MS } from "../../support/faults/storm/stage.ts"
-import { closeTaskProjects, deadline, IS_NIGHT } from "../../support/index.ts"
+import { promised } from "../requirements.ts"
+import { SEED } from "../support/effort.ts"
+import { closeTaskProjects, deadline, IS_NIGHT } from "../support/index.ts"
+import { describeResult, OWED_KINDS, runStorms, type StormResult } from "./run-storm.ts"
+import { HANG_LIMIT_MS } from "./stage.ts"
 
 closeTaskProjects("itself")
 

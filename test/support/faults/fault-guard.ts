@@ -1,8 +1,8 @@
 import * as fs from "node:fs"
 import { dirname, join } from "node:path"
-import { snapshotTree } from "../../files/folder-tree.ts"
-import type { TestProject } from "../../opencode/test-project.ts"
-import { SECRET_TEXT } from "../fault.ts"
+import { snapshotTree } from "../files/folder-tree.ts"
+import type { TestProject } from "../opencode/test-project.ts"
+import { SECRET_TEXT } from "./fault.ts"
 
 /** Folders beside the project that must not be read; links in the project lead there. */
 const GUARDED = ["sibling", "outside"]

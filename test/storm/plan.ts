@@ -1,5 +1,5 @@
-import { createRandom } from "../../test-random.ts"
-import type { Fault, Need } from "../fault.ts"
+import type { Fault, Need } from "../support/faults/fault.ts"
+import { createRandom } from "../support/test-random.ts"
 
 /** One action of the root agent. `code` passes over work that changes files, and applies it. */
 export type Step = "write" | "compact" | "review" | "code"

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { listTree } from "../../files/folder-tree.ts"
-import { TASK, type TaskProject } from "../../opencode/task-project.ts"
-import { SECRET_TEXT } from "../fault.ts"
-import { DAMAGES, recordsIn, stateFolder } from "../fault-stored-table.ts"
+import { SECRET_TEXT } from "../support/faults/fault.ts"
+import { DAMAGES, recordsIn, stateFolder } from "../support/faults/fault-stored-table.ts"
+import { listTree } from "../support/files/folder-tree.ts"
+import { TASK, type TaskProject } from "../support/opencode/task-project.ts"
 import type { Stage } from "./stage.ts"
 import type { Seen } from "./storm-script.ts"
 

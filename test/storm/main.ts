@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { describeResult, OWED_KINDS, runStorms, type StormResult } from "../../test/support/faults/storm/run-storm.ts"
+import { describeResult, OWED_KINDS, runStorms, type StormResult } from "./run-storm.ts"
 
 const USAGE = `Usage: ./scripts/storm [--runs N] [--seed N] [--at-once N] [--keep]
 

@@ -1,8 +1,8 @@
-import { isOrdered, passOver, returns, stepsMade } from "../../model/pass-over-script.ts"
-import { COMPACTING_PROMPT_TOKENS } from "../../model/retention.ts"
-import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../../model/scripted-model.ts"
-import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../fault.ts"
-import { isCompanion } from "../fault-claim-table.ts"
+import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../support/faults/fault.ts"
+import { isCompanion } from "../support/faults/fault-claim-table.ts"
+import { isOrdered, passOver, returns, stepsMade } from "../support/model/pass-over-script.ts"
+import { COMPACTING_PROMPT_TOKENS } from "../support/model/retention.ts"
+import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../support/model/scripted-model.ts"
 import type { Step, Turn } from "./plan.ts"
 
 /** A file that an agent writes: its old content (undefined: none), and its possible content until the write is confirmed. */
