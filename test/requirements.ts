@@ -406,6 +406,8 @@ export const REQUIREMENTS = {
   "v2.A3":
     "On OpenCode 2 setup ends in time, no failing or late hook fails a turn, and a reload or the end of a location ends all features.",
   "v2.B1": "On OpenCode 2 each request of a session with a task holds the task, the first already, also in a child.",
+  "v2.B2":
+    "On OpenCode 2 the summary is written by Baton's prompt, recorded once, and each later request holds the note beside it.",
   "v2.B3":
     "On OpenCode 2 a summary that fails, is empty or refuses is replaced by the last handoff and the facts, said as such in the ledger, and the session goes on.",
   "v2.B4": "On OpenCode 2 prog is on the agent's PATH, /task answers, and tools are offered under their own names.",
