@@ -117,7 +117,7 @@ const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise
     return createServices({ input, projectRoot, state: opened, parents, log: coreLog })
   })
   const parents = createLruMap<string | null>()
-  const disposals: Disposal[] = []
+  const disposals = new Set<Disposal>()
   let hasLooked = false
   let ended: Promise<void> | undefined
 
@@ -133,7 +133,7 @@ const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise
 
   const endAll = async (): Promise<void> => {
     const endsAt = performance.now() + DISPOSE_DEADLINE_MS
-    await Promise.all(disposals.map(stopOne))
+    await Promise.all([...disposals].map(stopOne))
     const loaded = await services.current
     await loaded?.outbox.flush(Math.max(0, endsAt - performance.now()))
     loaded?.stop()
@@ -144,6 +144,13 @@ const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise
   const end = (): Promise<void> => {
     ended ??= endAll()
     return ended
+  }
+
+  /** Ends one feature, and with the last one all that they share. */
+  const endOne = async (feature: Disposal): Promise<void> => {
+    if (!ended) await stopOne(feature)
+    disposals.delete(feature)
+    if (disposals.size === 0) await end()
   }
 
   /** Delivers the records of an earlier process at the first session, which may work on any task. */
@@ -198,8 +205,9 @@ const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise
         }),
       tools: (names, create) => guardTools(log, names, create),
       dispose: (stop = async () => {}) => {
-        disposals.push({ log, stop, release: claim.release })
-        return end
+        const disposal = { log, stop, release: claim.release }
+        disposals.add(disposal)
+        return input.endsOneByOne ? () => endOne(disposal) : end
       },
     }
   }

@@ -14,6 +14,6 @@ export const entryOf = (id: string, server: StartFeature) => ({
     // 1.18.33 calls both, this one with a context that has no sessions.
     if (!isOpenCode2(context)) return undefined
     const { serve } = await import("../host/opencode-2/entry.ts")
-    return serve(context, server)
+    return serve(id, context, server)
   },
 })

@@ -13,7 +13,11 @@ export type Ability =
  * OpenCode, as features speak to it. The shape is OpenCode 1's own, whose input fits as it is; `opencode-2/` makes the same of
  * OpenCode 2's.
  */
-export type Host = PluginInput & { readonly lacks?: ReadonlySet<Ability> }
+export type Host = PluginInput & {
+  readonly lacks?: ReadonlySet<Ability>
+  /** A feature may end and start again while others go on; else they end together. */
+  readonly endsOneByOne?: boolean
+}
 
 /** A feature as OpenCode 1 starts it; `opencode-2/` starts it in the same way. */
 export type StartFeature = (host: Host) => Promise<Hooks>

@@ -77,14 +77,20 @@ const configure = async (context: Context, location: OpenLocation, hooks: Hooks)
 /**
  * Serves a feature in OpenCode 2.
  *
- * @returns the clean-up. OpenCode calls those of all plugins before it sets any of them up again
+ * @param id of the plugin, for the log
+ * @returns the clean-up. When a plugin's files change, OpenCode ends it and those after it in its list, and sets them up again
  */
-export const serve = async (context: Context, start: StartFeature): Promise<() => Promise<void>> => {
+export const serve = async (id: string, context: Context, start: StartFeature): Promise<() => Promise<void>> => {
   const location = openLocation(context)
   const { log } = location
+  let isOver = false
+  let end = async (): Promise<void> => {
+    isOver = true
+  }
   const register = async (): Promise<void> => {
     const hooks = await start(location.host)
-    location.add(hooks)
+    end = location.add(hooks)
+    if (isOver) return end()
     await Promise.all([
       hookSession(context, location, hooks),
       hookTools(context, hooks),
@@ -93,7 +99,9 @@ export const serve = async (context: Context, start: StartFeature): Promise<() =
     ])
   }
   const outcome = await withDeadline(register(), SETUP_DEADLINE_MS)
-  if (outcome.kind === "failed") log.error("a plugin is not set up", { error: describeError(outcome.error) })
-  if (outcome.kind === "late") log.warn("a plugin is set up late", { deadlineMs: SETUP_DEADLINE_MS })
-  return location.close
+  if (outcome.kind === "failed")
+    log.error("a plugin is not set up", { plugin: id, error: describeError(outcome.error) })
+  if (outcome.kind === "late") log.warn("a plugin is set up late", { plugin: id, deadlineMs: SETUP_DEADLINE_MS })
+  if (outcome.kind === "done") log.debug("a plugin is set up", { plugin: id })
+  return () => end()
 }

@@ -19,17 +19,19 @@ const CALL_DEADLINE_MS = 1_000
 export type OpenLocation = {
   readonly host: Host
   readonly log: Log
-  /** Adds a feature, which from now on is told all events. */
-  add(hooks: Hooks): void
-  readonly features: readonly Hooks[]
+  /**
+   * Adds a feature, which from now on is told all events.
+   *
+   * @returns ends it, and with the last one the location. Resolves when what it had to save is saved
+   */
+  add(hooks: Hooks): () => Promise<void>
+  readonly features: ReadonlySet<Hooks>
   /** Makes up for the event of a session that began before a plugin could hear of it. */
   know(sessionID: string): Promise<void>
   /** One translation of each request for all features. @throws Error when OpenCode does not give the messages */
   request(event: RequestEvent): Promise<Request>
   /** The context size in tokens; undefined where it is not known. */
   contextOf(model: ModelName): Promise<number | undefined>
-  /** Ends all features. Resolves when what they had to save is saved. */
-  close(): Promise<void>
 }
 
 const inTime = async <T>(work: Promise<T>): Promise<T> => {
@@ -48,14 +50,14 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
     worktree: project.directory,
     project: { id: project.id, worktree: project.directory, time: { created: 0 } },
     $: field(globalThis, "Bun", "$"),
+    endsOneByOne: true,
     lacks: new Set(["drafts", "turn states", "child sessions"]),
   } as unknown as Host
-  const features: Hooks[] = []
+  const features = new Set<Hooks>()
   const known = createLruMap<true>()
   const sizes = createLruMap<number>()
   const requests = new WeakMap<RequestEvent, Promise<Request>>()
   const ending = new AbortController()
-  let closing: Promise<void> | undefined
 
   const tell = async (event: Event): Promise<void> => {
     for (const { event: observe } of features) await observe?.({ event })
@@ -83,7 +85,17 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
     host,
     log,
     features,
-    add: (hooks) => void features.push(hooks),
+    add: (hooks) => {
+      features.add(hooks)
+      return async () => {
+        if (!features.delete(hooks)) return
+        if (features.size === 0) {
+          onClose()
+          ending.abort()
+        }
+        await hooks.dispose?.()
+      }
+    },
     know: async (sessionID) => {
       if (known.has(sessionID)) return
       known.set(sessionID, true)
@@ -106,12 +118,6 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
       const found = data.find((model) => model.providerID === providerID && model.id === id)?.limit?.context
       if (found !== undefined && found > 0) sizes.set(key, found)
       return found
-    },
-    close: () => {
-      onClose()
-      ending.abort()
-      closing ??= Promise.all(features.map(async ({ dispose }) => dispose?.())).then(() => {})
-      return closing
     },
   }
 }

@@ -7,7 +7,7 @@ import { promised } from "../../../requirements.ts"
 import { temporaryFolder } from "../../../support/files/with-test.ts"
 
 type Run = (event: object) => Promise<void>
-type Given = Parameters<typeof serve>[0]
+type Given = Parameters<typeof serve>[1]
 
 /** OpenCode 2, as far as a plugin sees it; `call` runs a hook of all plugins. */
 const createFake = (session: Partial<Record<"get" | "context" | "generate", () => Promise<unknown>>> = {}) => {
@@ -71,11 +71,11 @@ test(
   promised("v2.A3", "a feature that cannot start fails nothing, and one that never does holds nothing up"),
   async () => {
     const { context } = createFake()
-    const end = await serve(context, () => Promise.reject(new Error("broken")))
+    const end = await serve("thing", context, () => Promise.reject(new Error("broken")))
     await end()
     vi.useFakeTimers()
     try {
-      const begun = serve(createFake().context, () => new Promise(() => {}))
+      const begun = serve("thing", createFake().context, () => new Promise(() => {}))
       await vi.advanceTimersByTimeAsync(2_000)
       await (await begun)()
     } finally {
@@ -88,7 +88,7 @@ test(promised("v2.A3", "no hook throws, whether OpenCode or the feature fails"),
   const refuse = () => Promise.reject(new Error("no"))
   const { context, call } = createFake({ get: refuse, context: refuse, generate: refuse })
   const seen = vi.fn()
-  const end = await serve(context, async () => ({
+  const end = await serve("thing", context, async () => ({
     "chat.message": async () => seen(),
     "experimental.chat.messages.transform": async () => seen(),
     "experimental.session.compacting": compacting(() => {
@@ -104,27 +104,28 @@ test(promised("v2.A3", "no hook throws, whether OpenCode or the feature fails"),
   await end()
 })
 
-test(
-  promised("v2.A3", "all plugins of a folder share one host, and the first clean-up ends all features"),
-  async () => {
-    const { context } = createFake()
-    const hosts: object[] = []
-    const dispose = vi.fn(async () => {})
-    const start = async (host: object) => {
-      hosts.push(host)
-      return { dispose }
-    }
-    const [first, second] = [await serve(context, start), await serve(context, start)]
-    expect(hosts[0]).toBe(hosts[1])
-    await first()
-    expect(dispose).toHaveBeenCalledTimes(2)
-    await second()
-    expect(dispose).toHaveBeenCalledTimes(2)
-    const again = await serve(context, start)
-    expect(hosts[2]).not.toBe(hosts[0])
-    await again()
-  },
-)
+test(promised("v2.A3", "all plugins of a folder share one host, until the last of them has ended"), async () => {
+  const { context } = createFake()
+  const hosts: object[] = []
+  const dispose = vi.fn(async () => {})
+  const start = async (host: object) => {
+    hosts.push(host)
+    return { dispose }
+  }
+  const open = () => serve("thing", context, start)
+  const [first, second] = [await open(), await open()]
+  await first()
+  await first()
+  expect(dispose).toHaveBeenCalledTimes(1)
+  const third = await open()
+  expect(new Set(hosts).size).toBe(1)
+  await second()
+  await third()
+  expect(dispose).toHaveBeenCalledTimes(3)
+  const again = await open()
+  expect(new Set(hosts).size).toBe(2)
+  await again()
+})
 
 test.each([
   ["fails", () => Promise.reject(new Error("429")), { summary: "the last handoff", metadata: { baton: "rescued" } }],
@@ -132,7 +133,7 @@ test.each([
   ["is good", async () => ({ text: "## Done" }), { summary: "## Done", metadata: { baton: "summary" } }],
 ])(promised("v2.B3", "an answer that %s has a result"), async (_how, generate, result) => {
   const { context, call } = createFake({ generate })
-  const end = await serve(context, async () => ({
+  const end = await serve("thing", context, async () => ({
     "experimental.session.compacting": compacting((output) => {
       output.prompt = "Write it."
       output.rescue = { isUsable: (answer) => answer !== "", text: "the last handoff" }
