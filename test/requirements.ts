@@ -410,6 +410,21 @@ export const REQUIREMENTS = {
     "README's first commands run in a clone, the first message after them becomes a task, and doctor finds nothing to mend there.",
   "words.A5a": "No text is cut through a character: one function cuts.",
   "words.A5b": "Failing commands, todos and the facts of a handoff are redacted.",
+
+  "v2.A1":
+    "Features speak to one port: OpenCode 2 is an adapter below host/opencode-2, and a feature asks for an ability, never for the line.",
+  "v2.A2": "Each plugin file loads on 1.2.15, 1.18.33 and 2.0.15, and serves once on each; none is listed as failed.",
+  "v2.A3":
+    "On OpenCode 2 setup ends in time, no failing or late hook fails a turn, a reload starts the plugins again that it concerns, and the end of a location ends all.",
+  "v2.B1": "On OpenCode 2 each request of a session with a task holds the task, the first already, also in a child.",
+  "v2.B2":
+    "On OpenCode 2 the summary is written by Baton's prompt, recorded once, and each later request holds the note beside it.",
+  "v2.B3":
+    "On OpenCode 2 a summary that fails, is empty or refuses is replaced by the last handoff and the facts, said as such in the ledger, and the session goes on.",
+  "v2.B4": "On OpenCode 2 prog is on the agent's PATH, /task answers, and tools are offered under their own names.",
+  "v2.B5": "On OpenCode 2 the agent's editing tools are kept from Baton's own files.",
+  "v2.B6": "On OpenCode 2 a correction is learned and given to the next session.",
+  "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

@@ -25,7 +25,7 @@ console.log(`\n${report.numPassedTests} passed, ${report.numFailedTests} failed,
 if (!report.success) process.exit(1)
 
 const list = readFileSync(join(import.meta.dirname, "..", "..", "test", "requirements.ts"), "utf8")
-const promises = [...list.matchAll(/^ {2}"([a-z-]+\.[A-Z]\d+[a-z]?)":/gm)].map(([, id]) => id)
+const promises = [...list.matchAll(/^ {2}"([a-z\d-]+\.[A-Z]\d+[a-z]?)":/gm)].map(([, id]) => id)
 
 /** The ids that `promised` puts before a title. */
 const idsOf = (title) => /^[\w. -]+(?=: )/.exec(title)?.[0].split(" ") ?? []

@@ -40,15 +40,23 @@ const importsBeyond = (allowed: (room: string) => readonly string[] | undefined)
 const pathsWhere = (isSo: (source: Source) => boolean): string[] => sources.filter(isSo).map(({ path }) => path)
 
 describe("boundaries", () => {
-  test(promised("repo.A1", "a plugin file is one export, and imports core and hooks"), () => {
-    const plugins = sources.filter(({ path }) => path.startsWith(".opencode/plugins/"))
-    expect(plugins.length).toBeGreaterThan(0)
-    for (const { path, text, imports } of plugins) {
-      expect(text.match(/^export /gm), path).toHaveLength(1)
-      const others = imports.filter((target) => target.startsWith(BATON) && !/\/(?:hooks|core\/core)\.ts$/.test(target))
-      expect(others, path).toEqual([])
-    }
-  })
+  test(
+    promised("repo.A1", "a plugin file is one function and its entry, at most 15 lines, and imports core and hooks"),
+    () => {
+      const plugins = sources.filter(({ path }) => path.startsWith(".opencode/plugins/"))
+      expect(plugins.length).toBeGreaterThan(0)
+      for (const { path, text, imports } of plugins) {
+        expect(text.split("\n").length, path).toBeLessThanOrEqual(16)
+        expect(text.match(/^export const/gm), path).toHaveLength(1)
+        expect(text.match(/^export (?!const)/gm), path).toEqual(["export "])
+        expect(text, path).toMatch(/^export default entryOf\(/m)
+        const others = imports.filter(
+          (target) => target.startsWith(BATON) && !/\/(?:hooks|core\/(?:core|entry))\.ts$/.test(target),
+        )
+        expect(others, path).toEqual([])
+      }
+    },
+  )
 
   test(promised("repo.A1", "host, task, ledger, core and features import in this order, and no other feature"), () => {
     expect(importsBeyond((room) => (FEATURES.includes(room) ? [...SHARED, room] : undefined))).toEqual([])
@@ -87,8 +95,18 @@ describe("boundaries", () => {
     expect(lines.filter((line) => bad.test(line))).toEqual([])
   })
 
-  test("one global is shared between copies of the bundle: the claim", () => {
-    expect(pathsWhere(({ text }) => text.includes("Symbol.for("))).toEqual([`${BATON}core/core.ts`])
+  test("one file has what is shared between copies of the bundle and between instances of a module", () => {
+    expect(pathsWhere(({ text }) => text.includes("Symbol.for("))).toEqual([`${BATON}host/shared.ts`])
+  })
+
+  test(promised("v2.A1", "core starts the adapter to OpenCode 2, and no other file outside it imports it"), () => {
+    const adapter = `${BATON}host/opencode-2/`
+    const users = sources.filter(
+      ({ path, imports }) => !path.startsWith(adapter) && imports.some((target) => target.startsWith(adapter)),
+    )
+    expect(users.map(({ path }) => path)).toEqual([`${BATON}core/entry.ts`])
+    const asking = pathsWhere(({ path, text }) => !path.startsWith(`${BATON}host/`) && /isOpenCode2|isLine2/.test(text))
+    expect(asking).toEqual([`${BATON}core/entry.ts`])
   })
 
   test(promised("repo.A1", "every package version is pinned exactly"), () => {

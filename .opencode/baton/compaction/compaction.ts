@@ -1,8 +1,8 @@
-import type { Hooks } from "@opencode-ai/plugin"
 import { createLruMap, type LruMap, withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { type CompletedCompaction, latestCompaction, showsPreviousSummary } from "../host/messages.ts"
+import type { CompactingOutput } from "../host/port.ts"
 import type { Sessions } from "../host/sessions.ts"
 import { parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
@@ -12,9 +12,15 @@ import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder } from "./recorder.ts"
 import { patchMemo, type SessionMemo } from "./session-memo.ts"
-import { originalSpecification, type SessionState, type SessionStates, withoutOwnHandoff } from "./session-state.ts"
-import { judgeSummary, summaryPart } from "./summary.ts"
-import { handoffBody, renderCompactionPrompt, taskInLedger, withoutWords } from "./texts.ts"
+import {
+  handoffText,
+  originalSpecification,
+  type SessionState,
+  type SessionStates,
+  withoutOwnHandoff,
+} from "./session-state.ts"
+import { isRefusal, judgeSummary, summaryPart } from "./summary.ts"
+import { handoffBody, renderCompactionPrompt, renderRescue, taskInLedger, withoutWords } from "./texts.ts"
 
 /** The material of a prompt, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
 type Prepared = {
@@ -97,8 +103,6 @@ const searchSummary = async (
   }
   return ""
 }
-
-export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1]
 
 type CompactionDeps = ContextDeps & {
   sessions: Sessions
@@ -251,6 +255,9 @@ export const createCompaction = (deps: CompactionDeps) => {
       )
       const shown = memos.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
       const previousSummary = await findPreviousSummary(sessionID, shown, prepared)
+      const [ofOthers] = context.handoffs
+      const earlier =
+        handoffText(sessionState, binding.taskID) ?? previousSummary ?? (ofOthers && handoffBody(ofOthers))
       patchMemo(memos, sessionID, { context, isSummaryExpected: true, isUncompacted: false })
       const specification = originalSpecification(
         sessionState,
@@ -272,6 +279,10 @@ export const createCompaction = (deps: CompactionDeps) => {
         })
         output.prompt = prompt
         output.context.push(block)
+        output.rescue = {
+          isUsable: (answer) => answer !== "" && !isRefusal(answer, instructions),
+          text: renderRescue({ said: binding.said, facts: context.facts, earlier }),
+        }
         log.info("compaction prompt replaced", {
           sessionID,
           taskID: binding.taskID,

@@ -12,12 +12,13 @@ import {
   noteTextOf,
   WRITING_TOOLS,
 } from "../host/messages.ts"
+import type { CompactingOutput } from "../host/port.ts"
 import type { ModelName, StoredMessage } from "../host/sessions.ts"
 import { type Activity, afterSnapshot, afterToolUse, type ToolUse } from "../task/activity.ts"
 import { namesTask } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import type { TaskClaims } from "./claims.ts"
-import type { CompactingOutput, Compaction } from "./compaction.ts"
+import type { Compaction } from "./compaction.ts"
 import type { Progress } from "./progress.ts"
 import type { RunFactsOf } from "./run-facts.ts"
 import { patchMemo, type SessionMemo } from "./session-memo.ts"

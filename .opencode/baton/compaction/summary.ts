@@ -46,6 +46,10 @@ export const summaryPart = (handoff = ""): string => {
 const DECLINES =
   /^\W*(?:(?:i['’]?m|i am) (?:really |very |so )?(?:sorry|afraid|unable|not able)|sorry|unfortunately|i (?:can['’]?t|cannot|won['’]?t)|as an ai|(?:es tut mir )?leid|entschuldigung|ich kann|lo siento|no puedo|(?:je suis )?désolé|je ne peux|mi dispiace|desculpe|抱歉|对不起|很抱歉|我无法|申し訳|すみません|죄송|извините|к сожалению)/iu
 
+/** Tells whether a text declines to be a summary. Pure. @param instructions the prompt it was made by */
+export const isRefusal = (summary: string, instructions: string): boolean =>
+  DECLINES.test(summary) && !hasHeadings(summary, headingsIn(instructions))
+
 /**
  * Judges a new summary. Pure.
  *

@@ -189,13 +189,14 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
     /** Gives the text for a request: the same each time once the ledger has given the task. */
     find: async (binding: SessionTask, { info, text, hasShell }: Anchor): Promise<TaskNote> => {
       const { sessionID, taskID, role } = binding
-      const { opening: stored, count } = await sessionStates.load(sessionID)
+      const { opening: stored, count, contextTokens: used } = await sessionStates.load(sessionID)
       const before = isOf(stored, binding) && stored.hasShell === hasShell ? stored : undefined
       const begun = reading.get(sessionID)
       const isBegun = begun?.taskID === taskID
       if (before && (before.isComplete || !isBegun)) return before
       const started = isBegun ? begun : begin(binding, info.model)
-      const [read, contextTokens] = await Promise.all([inTime(started), started.contextTokens])
+      // A host may not know the model before the request.
+      const [read, contextTokens] = await Promise.all([inTime(started), used ?? started.contextTokens])
       if (read) reading.delete(sessionID)
       else if (before) return before
       const { known: task, nearest, earlier, said = [] } = read ?? lateMaterial(binding)

@@ -229,6 +229,13 @@ export const renderHandoffSection = (
   return [title, ...remarks, ...own, ...(saysLess ? [before] : []), ...last].join("\n\n")
 }
 
+/** Renders the summary that stands in for one which the model did not write. */
+export const renderRescue = ({ said, facts, earlier }: Pick<HandoffInput, "said" | "facts" | "earlier">): string => {
+  const before = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
+  const last = [factsInLedger(facts), ...wordsInLedger(said)]
+  return ["The model wrote no summary at this compaction. Known by program:", before, ...last].join("\n\n")
+}
+
 /** Renders the section of a session without a compaction on the task; where it has a handoff there, the facts alone count. */
 export const renderProgressSection = (
   sessionID: string,

@@ -1,29 +1,24 @@
 import { sep } from "node:path"
-import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
 import { createLruMap, type Lazy, type LruMap, lazy, withDeadline } from "../host/async.ts"
 import { type Decide, guardConfig, guardGate, guardHook, guardObserver, guardTools } from "../host/guard.ts"
 import { createLog, describeError, type Log } from "../host/log.ts"
+import type { Host } from "../host/port.ts"
 import { bundleRoot, findProjectRoot, hasPendingRecords } from "../host/project.ts"
+import { sharedMap } from "../host/shared.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { Services } from "./services.ts"
 
 type Holder = { bundleRoot: string; token: symbol }
 
-const CLAIMS = Symbol.for("baton.bundle-claims")
-
-const claims = (): Map<string, Holder> => {
-  const shared: typeof globalThis & { [CLAIMS]?: Map<string, Holder> } = globalThis
-  shared[CLAIMS] ??= new Map()
-  return shared[CLAIMS]
-}
+const claims = sharedMap<Holder>("bundle-claims")
 
 const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}${sep}`)
 
 /**
  * Claims a feature for this copy of the bundle: OpenCode loads a global and a project copy side by side, and both would
- * answer every hook. The claim is kept on globalThis, because two copies are two module instances, and by directory, because
- * one server serves several projects.
+ * answer every hook. The claim is kept by directory, because one server serves several projects.
  *
  * The copy inside the project takes precedence; otherwise the first one loaded serves. When the same copy is loaded again
  * (OpenCode re-initialises a directory), the new instance takes over.
@@ -37,16 +32,16 @@ export const claimBundle = (options: {
   const { feature, directory, projectRoot, bundleRoot } = options
   const key = `${feature}\n${directory}`
   const mine: Holder = { bundleRoot, token: Symbol(feature) }
-  const current = claims().get(key)
+  const current = claims.get(key)
   const outranks = isInside(bundleRoot, projectRoot)
-  if (!current || current.bundleRoot === bundleRoot || outranks) claims().set(key, mine)
+  if (!current || current.bundleRoot === bundleRoot || outranks) claims.set(key, mine)
   return {
     /** The folder of a copy that was loaded before this one. */
     other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
     /** This copy serves. Asked at every hook, since a later copy may take precedence. */
-    isActive: (): boolean => claims().get(key)?.token === mine.token,
+    isActive: (): boolean => claims.get(key)?.token === mine.token,
     release: (): void => {
-      if (claims().get(key)?.token === mine.token) claims().delete(key)
+      if (claims.get(key)?.token === mine.token) claims.delete(key)
     },
   }
 }
@@ -88,7 +83,7 @@ type Feature = {
 
 /** One directory of one OpenCode process. */
 export type Instance = {
-  readonly input: PluginInput
+  readonly input: Host
   readonly projectRoot: string
   /** The worktree's top folder, or the directory where there is no git. */
   readonly root: string
@@ -107,7 +102,7 @@ export type Core = Instance & {
 
 type Disposal = { readonly log: Log; readonly stop: () => Promise<void>; readonly release: () => void }
 
-const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): Promise<void> } => {
+const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise<void> } => {
   const { client, directory, worktree } = input
   const projectRoot = findProjectRoot(directory, worktree)
   // Outside git OpenCode's worktree is the root of the file system.
@@ -122,7 +117,7 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
     return createServices({ input, projectRoot, state: opened, parents, log: coreLog })
   })
   const parents = createLruMap<string | null>()
-  const disposals: Disposal[] = []
+  const disposals = new Set<Disposal>()
   let hasLooked = false
   let ended: Promise<void> | undefined
 
@@ -138,17 +133,24 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
 
   const endAll = async (): Promise<void> => {
     const endsAt = performance.now() + DISPOSE_DEADLINE_MS
-    await Promise.all(disposals.map(stopOne))
+    await Promise.all([...disposals].map(stopOne))
     const loaded = await services.current
     await loaded?.outbox.flush(Math.max(0, endsAt - performance.now()))
     loaded?.stop()
-    if (cores.get(directory)?.input.client === client) cores.delete(directory)
+    if (cores.get(keyOf(directory))?.input.client === client) cores.delete(keyOf(directory))
   }
 
   /** Ends all features at the first call: OpenCode disposes them one after the other, so that their waits would add up. */
   const end = (): Promise<void> => {
     ended ??= endAll()
     return ended
+  }
+
+  /** Ends one feature, and with the last one all that they share. */
+  const endOne = async (feature: Disposal): Promise<void> => {
+    if (!ended) await stopOne(feature)
+    disposals.delete(feature)
+    if (disposals.size === 0) await end()
   }
 
   /** Delivers the records of an earlier process at the first session, which may work on any task. */
@@ -203,8 +205,9 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
         }),
       tools: (names, create) => guardTools(log, names, create),
       dispose: (stop = async () => {}) => {
-        disposals.push({ log, stop, release: claim.release })
-        return end
+        const disposal = { log, stop, release: claim.release }
+        disposals.add(disposal)
+        return input.endsOneByOne ? () => endOne(disposal) : end
       },
     }
   }
@@ -213,14 +216,18 @@ const createCore = (input: PluginInput, before: Promise<void>): Core & { end(): 
 }
 
 /** Cores by directory. An entry is valid as long as OpenCode's client is the same object, which is created once per instance. */
-const cores = new Map<string, ReturnType<typeof createCore>>()
+const cores = sharedMap<ReturnType<typeof createCore>>("cores")
+
+/** Each copy of the bundle has its own. */
+const keyOf = (directory: string): string => `${bundleRoot}\n${directory}`
 
 /** Gets the core of a plugin's directory: the same for all features of one instance of OpenCode. */
-export const openCore = (input: PluginInput): Core => {
-  const known = cores.get(input.directory)
+export const openCore = (input: Host): Core => {
+  const key = keyOf(input.directory)
+  const known = cores.get(key)
   if (known?.input.client === input.client) return known
   // 1.3.2 restarts a directory without telling its plugins.
   const core = createCore(input, known?.end() ?? Promise.resolve())
-  cores.set(input.directory, core)
+  cores.set(key, core)
   return core
 }

@@ -6,6 +6,7 @@ import { lazy } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
 import { DRAFT_START } from "../host/messages.ts"
+import { can } from "../host/port.ts"
 import { HANDOFFS_FOLDER, stateRoot } from "../host/project.ts"
 import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
@@ -17,6 +18,7 @@ const OWN_COMMAND = /^(?:baton-)?handoff$/
 
 /** The handoff's hooks. They load the feature when they first need it. */
 export const createHandoffHooks = (core: Core): Hooks => {
+  if (!can(core.input, "drafts")) return {}
   const { projectRoot } = core
   const feature = core.feature("handoff")
   const { log, hook } = feature

@@ -2,6 +2,7 @@ import type { Hooks } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { agentName } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
+import { can } from "../host/port.ts"
 import type { RawEvent } from "../host/schema.ts"
 import type { LiveStateFeature } from "./feature.ts"
 
@@ -35,6 +36,7 @@ const PARAMS_DEADLINE_MS = 1_000
 const OFF: LiveStateFeature = { receive: () => {}, stop: async () => {} }
 
 export const createLiveStateHooks = (core: Core): Hooks => {
+  if (!can(core.input, "turn states")) return {}
   const served = core.feature("live-state")
   const { log } = served
   const startedAt = new Date()

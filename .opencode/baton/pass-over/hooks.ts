@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type { Hooks, ToolDefinition } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { lazy } from "../host/async.ts"
+import { can } from "../host/port.ts"
 import { stateRoot } from "../host/project.ts"
 import type { PassOverFeature } from "./feature.ts"
 import { policyPath } from "./policy/policy-path.ts"
@@ -30,7 +31,7 @@ export const findServing = (directory: string): Serving["load"] | undefined => {
 /** The hooks of pass-over. It is on where its policy file is; without one there are no hooks, agents or tools. */
 export const createPassOverHooks = (core: Core): Hooks => {
   const { projectRoot } = core
-  if (!existsSync(policyPath(projectRoot))) return {}
+  if (!can(core.input, "child sessions") || !existsSync(policyPath(projectRoot))) return {}
   const served = core.feature("pass-over")
   const { log, hook } = served
 

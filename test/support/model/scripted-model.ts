@@ -69,9 +69,13 @@ const textOf = (content: unknown): string => {
   return content.map((part) => (typeof part?.text === "string" ? part.text : JSON.stringify(part))).join("\n")
 }
 
-const kindOf = (system: string, hasTools: boolean): RequestKind => {
+/** The last message of a request for a summary in OpenCode 2, which has tools: of Baton's prompt, or OpenCode's own. */
+const ASKS_FOR_SUMMARY =
+  /^(?:<!-- baton:handoff|# Write the handoff|You MUST summarize the conversation|Update the existing checkpoint|The previous response did not)/
+
+const kindOf = (system: string, hasTools: boolean, last: string): RequestKind => {
   if (system.includes("title generator")) return "title"
-  return hasTools ? "turn" : "compaction"
+  return hasTools && !ASKS_FOR_SUMMARY.test(last.trim()) ? "turn" : "compaction"
 }
 
 const DEFAULT_PROMPT_TOKENS = 500
@@ -114,7 +118,7 @@ export const startScriptedModel = async (
       })
       .join("\n\n")
     const tools = (incoming.tools ?? []).map((tool) => tool.function.name)
-    const kind = kindOf(system, tools.length > 0)
+    const kind = kindOf(system, tools.length > 0, textOf(messages.at(-1)?.content))
     const request = { kind, index: counts[kind]++, messages, system, conversation, tools, body: incoming }
     requests.push(request)
     if (kind === "title") return { content: "A scripted title", usage: usage() }

@@ -12,14 +12,14 @@ export const NO_CATALOGUE = { OPENCODE_MODELS_PATH: join(REPOSITORY, "test/fixtu
 export type OpenCodeBinary = { version: string; path: string }
 
 /** Must match the aliases in test/tools/package.json. */
-const VERSIONS = { oldest: "1.2.15", newest: "1.18.33" } as const
+const VERSIONS = { oldest: "1.2.15", newest: "1.18.33", two: "2.0.15" } as const
 
 /**
- * The real OpenCode at one end of the supported range.
+ * The real OpenCode at one end of the supported 1.x versions, or of the 2.x line.
  *
  * @throws when npm has not installed it: an end-to-end test without OpenCode must fail and not be skipped
  */
-const locateOpenCode = (name: "oldest" | "newest"): OpenCodeBinary => {
+const locateOpenCode = (name: keyof typeof VERSIONS): OpenCodeBinary => {
   const folder = `opencode-${name}-${process.platform}-${process.arch}`
   const path = join(REPOSITORY, "node_modules", folder, "bin", "opencode")
   if (!existsSync(path)) {
@@ -32,6 +32,11 @@ const locateOpenCode = (name: "oldest" | "newest"): OpenCodeBinary => {
 
 export const OLDEST = locateOpenCode("oldest")
 export const NEWEST = locateOpenCode("newest")
+/** Built for Linux on x64 alone, as far as npm has it. */
+export const HAS_OPENCODE_2 = `${process.platform}-${process.arch}` === "linux-x64"
+export const openCode2 = (): OpenCodeBinary => locateOpenCode("two")
+/** Tells whether plugins are of the second kind, and nothing is installed for them. */
+export const isLine2 = ({ version }: Pick<OpenCodeBinary, "version">): boolean => version.startsWith("2.")
 
 /**
  * Versions between the ends, which `scripts/test --matrix` installs: `VERSION=PATH` of each, separated by commas.

@@ -11,9 +11,10 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { zodFiles } from "../../../scripts/lib/zod.mjs"
 import { removeFolder } from "../files/folder-tree.ts"
 import { isolatedEnvironment, linkDependencies, PACKAGE_FILES, scriptedConfig } from "./isolated-opencode.ts"
-import { NEWEST, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+import { isLine2, NEWEST, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
 
 export type TestProject = {
   /** The project's folder; `home` is beside or around it, which isolates it from the machine. */
@@ -84,9 +85,21 @@ export const GIT_IDENTITY = ["user.name=Test", "user.email=test@example.invalid"
 /** Stores the files of a commit in one pack, uncompressed: a third of the work of a file each. */
 const ONE_PACK = ["-c", "core.compression=0", "-c", "core.bigFileThreshold=1"]
 
-/** Creates the global configuration folder; for an older OpenCode with test/fixtures/distinct-times.ts. */
+/** Adds the packages that the installer brings along, since OpenCode 2 installs none. */
+const carryZod = (directory: string): void => {
+  for (const [path, content] of zodFiles(REPOSITORY)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), content)
+  }
+}
+
+/** Creates the global configuration folder; for an older OpenCode 1 with test/fixtures/distinct-times.ts. */
 export const setUpHome = (home: string, { version }: OpenCodeBinary): void => {
   const folder = join(home, ".config", "opencode")
+  if (isLine2({ version })) {
+    mkdirSync(folder, { recursive: true })
+    return
+  }
   linkDependencies(folder, version, join(REPOSITORY, "node_modules"))
   if (version === NEWEST.version) return
   mkdirSync(join(folder, "plugins"))
@@ -106,7 +119,9 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
     writeFileSync(join(directory, path), text)
   }
   if (options.home === undefined) setUpHome(home, options.binary)
-  linkDependencies(openCode, options.binary.version, join(REPOSITORY, "node_modules"))
+  const is2 = isLine2(options.binary)
+  if (!is2) linkDependencies(openCode, options.binary.version, join(REPOSITORY, "node_modules"))
+  if (is2 && bundle !== "none") carryZod(directory)
   if (bundle !== "none") copyBundle(openCode, join(directory, "prompts"))
   if (bundle !== "none" && plugins)
     for (const name of readdirSync(join(openCode, "plugins")))

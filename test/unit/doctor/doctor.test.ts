@@ -60,24 +60,41 @@ describe("rendering", () => {
 })
 
 const VERSIONS = {
-  ok: ["1.2.15", "1.18.33", "1.3.0-beta.1"],
-  broken: ["1.2.14", "1.1.99", "2.0.0"],
+  ok: ["1.2.15", "1.18.33", "1.3.0-beta.1", "2.0.15", "2.1.0"],
+  broken: ["1.2.14", "1.1.99", "2.0.0", "3.0.0"],
   warning: ["0.0.0-dev-202601010000", "local"],
 }
 test.each(Object.entries(VERSIONS))(promised("install.E2", "OpenCode is %s: %j"), (status, versions) => {
   for (const version of versions) expect(checkVersion(version, "/bin/opencode").status, version).toBe(status)
 })
 
-test(promised("package.A7", "says of OpenCode 2 where the 1.x line is"), () => {
-  expect(checkVersion("2.3.0", "/bin/opencode")).toMatchObject({
+test(promised("package.A7", "says of an OpenCode 2 that is too old where the 1.x line is"), () => {
+  expect(checkVersion("2.0.3", "/bin/opencode")).toMatchObject({
     fix: expect.stringContaining("npm install -g opencode-ai@1"),
   })
 })
 
+test(promised("v2.C0", "says of OpenCode 2 what is not there yet"), () => {
+  const { message } = checkVersion("2.0.15", "/bin/opencode")
+  expect(message).toContain("not there yet on OpenCode 2: handoff, live state, passes")
+})
+
 const TWO = '{"exports":{"A":"function","B":"function"}}'
 const IMPORTS = {
-  ok: ['{"exports":{"Thing":"function"}}', '{"exports":{"default":"function"}}'],
-  broken: ['{"exports":{}}', TWO, '{"exports":{"A":"object"}}', '{"error":"Error: no"}', "", "not json"],
+  ok: [
+    '{"exports":{"Thing":"function"}}',
+    '{"exports":{"default":"function"}}',
+    '{"exports":{"Thing":"function","default":"object"}}',
+  ],
+  broken: [
+    '{"exports":{"default":"object"}}',
+    '{"exports":{}}',
+    TWO,
+    '{"exports":{"A":"object"}}',
+    '{"error":"Error: no"}',
+    "",
+    "not json",
+  ],
 }
 test.each(Object.entries(IMPORTS))(promised("install.E2", "a plugin is %s whose import says %j"), (status, lines) => {
   for (const line of lines) expect(checkImport("thing.ts", line).status, line).toBe(status)

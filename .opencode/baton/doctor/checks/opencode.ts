@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { realpath } from "node:fs/promises"
 import { basename, dirname, join, relative, sep } from "node:path"
+import { NOT_YET_ON_2 } from "../../host/port.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
 import { bundleRoot } from "../../host/project.ts"
 import { cutText } from "../../host/text.ts"
@@ -9,8 +10,8 @@ import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.t
 import { broken, type Check, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
 import { findBatonPlugins, findEntry, otherFolders, type Serving } from "../serving.ts"
 
-/** The oldest version that every test runs on; 2.x refuses plugins of the 1.x kind (docs/opencode-notes.md). */
-const OLDEST = [1, 2, 15] as const
+/** The oldest version of each line that every test runs on, by its first number. */
+const OLDEST: Readonly<Record<number, readonly number[]>> = { 1: [1, 2, 15], 2: [2, 0, 15] }
 const RANGE = "1.2.15 or newer, below 2"
 /** The 1.x line has a package of its own on npm. */
 const LINE_1 = `Use OpenCode ${RANGE}: npm install -g opencode-ai@1, or set BATON_OPENCODE to such a binary.`
@@ -59,12 +60,13 @@ export const checkVersion = (version: string, path: string): Observation => {
     return warning(`${found}: a build without a release number`, `Use a release if something fails: ${RANGE}.`)
   }
   const [major = 0] = numbers
-  if (major >= 2) {
-    return broken(`${found}: OpenCode 2.x is not supported, it refuses plugins of this kind`, LINE_1)
-  }
-  const different = numbers.findIndex((number, index) => number !== OLDEST[index])
-  const older = different >= 0 && (numbers[different] ?? 0) < (OLDEST[different] ?? 0)
+  const oldest = OLDEST[major]
+  if (oldest === undefined) return broken(`${found}: OpenCode ${major}.x is not supported`, LINE_1)
+  const different = numbers.findIndex((number, index) => number !== oldest[index])
+  const older = different >= 0 && (numbers[different] ?? 0) < (oldest[different] ?? 0)
+  if (older && major === 2) return broken(`${found}: OpenCode 2.x is not supported before ${oldest.join(".")}`, LINE_1)
   if (older) return broken(`${found} is too old`, `Upgrade: opencode upgrade. Supported: ${RANGE}.`)
+  if (major === 2) return ok(`${found}; not there yet on OpenCode 2: ${NOT_YET_ON_2}`)
   return ok(`${found}; supported: ${RANGE}`)
 }
 
@@ -164,8 +166,10 @@ export const checkImport = (file: string, line: string): Observation => {
     return broken(`${file} does not load: ${imported.error}`, fix)
   }
   const found = Object.entries(imported.exports ?? {})
-  const [only] = found
-  if (found.length === 1 && only?.[1] === "function") return ok(`${file} loads`)
+  const others = found.filter(([, type]) => type !== "function")
+  // OpenCode 2 takes the default export, OpenCode 1 the function.
+  const isEntry = others.length === 0 || (others.length === 1 && others[0]?.join() === "default,object")
+  if (found.length - others.length === 1 && isEntry) return ok(`${file} loads`)
   const names = found.map(([name, type]) => `${name} (${type})`).join(", ") || "nothing"
   const fix = "OpenCode calls every export as a plugin: leave exactly one function, or install Baton again."
   return broken(`${file} exports ${names}; expected one function`, fix)

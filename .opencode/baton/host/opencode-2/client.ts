@@ -1,0 +1,93 @@
+import type { PluginInput } from "@opencode-ai/plugin"
+import { describeError, type LogExtra } from "../log.ts"
+import { field } from "../schema.ts"
+import type { Agent, Context, Model, ModelName, Session } from "./context.ts"
+import { lastSpeaking, toStoredMessages } from "./messages.ts"
+import { toolName } from "./names.ts"
+
+type Answer = { readonly data?: unknown; readonly error?: unknown; readonly response?: Response }
+
+const isMissing = (error: unknown): boolean => field(error, "_tag") === "Session.NotFoundError"
+
+/** Answers as the client of OpenCode 1 does, which throws nothing. */
+const answer = async (work: () => Promise<unknown>): Promise<Answer> => {
+  try {
+    return { data: await work() }
+  } catch (error) {
+    const response = new Response(null, { status: isMissing(error) ? 404 : 500 })
+    return { error: isMissing(error) ? "no such session" : describeError(error), response }
+  }
+}
+
+const failure = (error: string): Promise<Answer> => Promise.resolve({ error })
+
+export const toSessionInfo = ({ id, projectID, parentID, title, time, location }: Session) => ({
+  id,
+  title: title ?? "",
+  projectID,
+  directory: location.directory,
+  ...(parentID === undefined ? {} : { parentID }),
+  time: { created: time.created, updated: time.updated },
+  version: "2",
+})
+
+const toAgent = ({ id, mode, permissions = [] }: Agent) => ({
+  name: id,
+  mode,
+  permission: permissions.map(({ action, resource, effect }) => ({
+    permission: toolName(action),
+    pattern: resource,
+    action: effect,
+  })),
+})
+
+/** The answer of OpenCode 1 about its models: by provider, and by id. */
+const toProviders = (models: readonly Model[]) => {
+  const names = [...new Set(models.map(({ providerID }) => providerID))]
+  const providers = names.map((name) => {
+    const own = models.filter(({ providerID }) => providerID === name)
+    return { id: name, models: Object.fromEntries(own.map(({ id, limit }) => [id, { id, limit }])) }
+  })
+  return { providers, default: {} }
+}
+
+const NO_MODEL: ModelName = { id: "", providerID: "" }
+
+type ByID = { readonly path: { readonly id: string; readonly messageID?: string } }
+type LogBody = { readonly body: { readonly level: string; readonly message: string; readonly extra?: LogExtra } }
+
+/**
+ * The calls of OpenCode 1's client that features use, over OpenCode 2's context. A call that OpenCode 2 has no counterpart for
+ * answers with an error.
+ */
+export const createClient = (
+  context: Context,
+  writeLog: (entry: { level: string; message: string; extra: LogExtra }) => void,
+): PluginInput["client"] => {
+  const messagesOf = async (sessionID: string) => {
+    const entries = await context.session.context({ sessionID })
+    return toStoredMessages(sessionID, entries, lastSpeaking(entries) ?? { agent: "build", model: NO_MODEL })
+  }
+  const client = {
+    app: {
+      log: async ({ body: { level, message, extra = {} } }: LogBody) => writeLog({ level, message, extra }),
+      agents: () => answer(async () => (await context.agent.list({})).data.map(toAgent)),
+    },
+    config: { providers: () => answer(async () => toProviders((await context.model.list({})).data)) },
+    session: {
+      get: ({ path: { id } }: ByID) => answer(async () => toSessionInfo(await context.session.get({ sessionID: id }))),
+      messages: ({ path: { id } }: ByID) => answer(() => messagesOf(id)),
+      /** One before the newest compaction, or in the inbox, cannot be asked for: not that it is gone. */
+      message: ({ path: { id, messageID } }: ByID) =>
+        answer(async () => {
+          const found = (await messagesOf(id)).find(({ info }) => info.id === messageID)
+          if (found) return found
+          throw new Error("OpenCode 2 shows plugins the messages since the newest compaction alone")
+        }),
+      /** OpenCode 2 has no such tool. */
+      todo: () => answer(async () => []),
+    },
+    tui: { showToast: () => failure("OpenCode 2 shows no notices of plugins") },
+  }
+  return client as unknown as PluginInput["client"]
+}

@@ -1,0 +1,138 @@
+import type { Hooks } from "@opencode-ai/plugin"
+import type { Event } from "@opencode-ai/sdk"
+import { createLruMap, withDeadline } from "../async.ts"
+import { createLog, describeError, type Log } from "../log.ts"
+import { type Host, NOT_YET_ON_2 } from "../port.ts"
+import { bundleRoot } from "../project.ts"
+import { field } from "../schema.ts"
+import { sharedMap } from "../shared.ts"
+import { createClient, toSessionInfo } from "./client.ts"
+import type { Context, ModelName, RequestEvent } from "./context.ts"
+import { sessionCreated, toEvents } from "./events.ts"
+import { createLogFile } from "./log.ts"
+import { type Request, readRequest } from "./request.ts"
+
+/** For a call to OpenCode in a hook, which the session waits for. */
+const CALL_DEADLINE_MS = 1_000
+
+/** A folder that OpenCode 2 has open. All of the bundle's plugins share it. */
+export type OpenLocation = {
+  readonly host: Host
+  readonly log: Log
+  /**
+   * Adds a feature, which from now on is told all events.
+   *
+   * @returns ends it, and with the last one the location. Resolves when what it had to save is saved
+   */
+  add(hooks: Hooks): () => Promise<void>
+  readonly features: ReadonlySet<Hooks>
+  /** Makes up for the event of a session that began before a plugin could hear of it. */
+  know(sessionID: string): Promise<void>
+  /** One translation of each request for all features. @throws Error when OpenCode does not give the messages */
+  request(event: RequestEvent): Promise<Request>
+  /** The context size in tokens; undefined where it is not known. */
+  contextOf(model: ModelName): Promise<number | undefined>
+}
+
+const inTime = async <T>(work: Promise<T>): Promise<T> => {
+  const outcome = await withDeadline(work, CALL_DEADLINE_MS)
+  if (outcome.kind === "done") return outcome.value
+  throw outcome.kind === "failed" ? outcome.error : new Error(`no answer within ${CALL_DEADLINE_MS} ms`)
+}
+
+const createLocation = (context: Context, onClose: () => void): OpenLocation => {
+  const { directory, project } = context.location
+  const client = createClient(context, createLogFile())
+  const log = createLog(client, "opencode-2")
+  const host = {
+    client,
+    directory,
+    worktree: project.directory,
+    project: { id: project.id, worktree: project.directory, time: { created: 0 } },
+    $: field(globalThis, "Bun", "$"),
+    endsOneByOne: true,
+    lacks: new Set(["drafts", "turn states", "child sessions"]),
+  } as unknown as Host
+  const features = new Set<Hooks>()
+  const known = createLruMap<true>()
+  const sizes = createLruMap<number>()
+  const requests = new WeakMap<RequestEvent, Promise<Request>>()
+  const ending = new AbortController()
+
+  const tell = async (event: Event): Promise<void> => {
+    for (const { event: observe } of features) await observe?.({ event })
+  }
+
+  const listen = async (): Promise<void> => {
+    for await (const raw of context.event.subscribe({ signal: ending.signal }))
+      for (const event of toEvents(raw, directory)) {
+        if (event.type === "session.created") {
+          const { id } = event.properties.info
+          if (known.has(id)) continue
+          known.set(id, true)
+        }
+        if (event.type === "session.deleted") known.delete(event.properties.info.id)
+        await tell(event)
+      }
+  }
+
+  listen().catch((error: unknown) => {
+    if (!ending.signal.aborted) log.error("no event is heard any more", { error: describeError(error) })
+  })
+  log.info(`not there yet on OpenCode 2: ${NOT_YET_ON_2}`, { version: context.app.version, directory })
+
+  return {
+    host,
+    log,
+    features,
+    add: (hooks) => {
+      features.add(hooks)
+      return async () => {
+        if (!features.delete(hooks)) return
+        if (features.size === 0) {
+          onClose()
+          ending.abort()
+        }
+        await hooks.dispose?.()
+      }
+    },
+    know: async (sessionID) => {
+      if (known.has(sessionID)) return
+      known.set(sessionID, true)
+      const [session, entries] = await inTime(
+        Promise.all([context.session.get({ sessionID }), context.session.context({ sessionID })]),
+      )
+      // One with messages is older than this process.
+      if (entries.length === 0) await tell(sessionCreated(toSessionInfo(session)))
+    },
+    request: (event) => {
+      const begun = requests.get(event) ?? inTime(readRequest(context, event))
+      requests.set(event, begun)
+      return begun
+    },
+    contextOf: async ({ providerID, id }) => {
+      const key = `${providerID}/${id}`
+      const size = sizes.get(key)
+      if (size !== undefined) return size
+      const { data } = await inTime(context.model.list({}))
+      const found = data.find((model) => model.providerID === providerID && model.id === id)?.limit?.context
+      if (found !== undefined && found > 0) sizes.set(key, found)
+      return found
+    },
+  }
+}
+
+const locations = sharedMap<OpenLocation>("opencode-2")
+
+/** Opens the folder, or gives what another plugin of the bundle has opened. */
+export const openLocation = (context: Context): OpenLocation => {
+  const key = `${bundleRoot}\n${context.location.directory}`
+  const open = locations.get(key)
+  if (open) return open
+  const created = createLocation(context, () => {
+    // It may be open again.
+    if (locations.get(key) === created) locations.delete(key)
+  })
+  locations.set(key, created)
+  return created
+}

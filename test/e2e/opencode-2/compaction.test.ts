@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { BRIEF, type ModelReply, TASK } from "../../support/index.ts"
+import { FULL_TOKENS, openServer2, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
+import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
+
+/** Answers each turn; the first fills the context, so that the next message compacts. */
+const FULL = { text: "Half of it is done.", promptTokens: FULL_TOKENS } as const
+
+const SUMMARY = "## Done\n\n- The lexer was left alone.\n\n## Next\n\n1. Write the test."
+
+/** The ledger has the whole record: log line and handoff. */
+const recordsOf = (task: Task2) => task.ledger.messages(task.taskID)
+
+const expectKnown = (task: Task2, conversation: string): void => {
+  for (const part of [task.taskID, "Role: worker", TASK.title, TASK.definitionOfDone, BRIEF])
+    expect(conversation).toContain(part)
+}
+
+describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
+  test(
+    promised("v2.B2", "Baton's prompt makes the summary, it is recorded once, and later requests hold the note"),
+    async () => {
+      const task = await openTask2(({ kind, index }) =>
+        kind === "compaction" ? { text: SUMMARY } : index === 0 ? FULL : { text: "Going on." },
+      )
+      await task.runWell(task.message)
+      await task.runWell("go on", "-c")
+      await task.runWell("and on", "-c")
+      const [asked, ...more] = task.model.received("compaction")
+      expect(more).toEqual([])
+      expect(asked?.conversation).toContain("# Write the handoff")
+      expect(asked?.conversation).toContain(TASK.specification)
+      const [, second, third] = task.model.received("turn")
+      for (const turn of [second, third]) {
+        expectKnown(task, turn?.conversation ?? "")
+        expect(turn?.conversation).toContain("The lexer was left alone.")
+        expect(turn?.conversation).toContain("compaction 1")
+      }
+      expect(await recordsOf(task)).toEqual(["Compaction 1: The lexer was left alone."])
+      const { description } = await task.ledger.show(task.taskID)
+      expect(description.startsWith(TASK.specification)).toBe(true)
+      expect(description.match(/Handoff after compaction \d/g)).toEqual(["Handoff after compaction 1"])
+    },
+  )
+
+  const BAD: [string, ModelReply][] = [
+    ["fails", { status: 400, message: "refused by the provider" }],
+    ["is empty", { text: "" }],
+    ["refuses", { text: "I'm sorry, but I can't help with that." }],
+  ]
+  test.each(BAD)(promised("v2.B3", "a summary that %s is rescued, and the session goes on"), async (_how, bad) => {
+    const task = await openTask2(({ kind, index }) => {
+      if (kind === "compaction") return index === 0 ? { text: SUMMARY } : bad
+      return index < 2 ? FULL : { text: "Going on." }
+    })
+    await using server = await openServer2(task.project)
+    const id = await server.say(task.message)
+    await server.say("go on", id)
+    await server.say("and on", id)
+    await server.say("to the end", id)
+    const turns = task.model.received("turn")
+    expect(turns).toHaveLength(4)
+    const last = turns.at(-1)?.conversation ?? ""
+    expectKnown(task, last)
+    expect(last).toContain("The lexer was left alone.")
+    expect(last).toContain("to the end")
+    expect(await recordsOf(task)).toEqual([
+      "Compaction 1: The lexer was left alone.",
+      expect.stringMatching(/^Compaction 2: the summary was empty; known by program/),
+    ])
+  })
+})

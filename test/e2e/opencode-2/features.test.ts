@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { eventually, TASK } from "../../support/index.ts"
+import { openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
+import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
+
+const shell = (command: string) => ({ tool: "shell", input: { command, description: "A step" } })
+
+describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
+  test(promised("v2.B4", "/task takes up a task, and the next request holds it"), async () => {
+    const task = await openTask2(() => ({ text: "Understood." }))
+    await using server = await openServer2(task.project)
+    const id = await server.say("hello")
+    expect(task.model.received("turn").at(-1)?.conversation).not.toContain("[Baton]")
+    await server.command(id, "task", task.taskID)
+    const answered = await eventually("the command's message", () => task.model.received("turn")[1])
+    expect(answered.conversation).toContain(TASK.title)
+    await server.say("go on", id)
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.definitionOfDone)
+  })
+
+  test(promised("v2.B4", "an agent without a shell gets the tools in its place, another does not"), async () => {
+    const agent = { quiet: { mode: "primary", description: "Without a shell", permission: { bash: "deny" } } }
+    const task = await openTask2(
+      ({ index, tools }) =>
+        index === 1 && tools.includes("task_show") ? { tool: "task_show", input: {} } : { text: "Done." },
+      { config: { agent } },
+    )
+    await task.runWell(task.message)
+    await task.runWell(task.message, "--agent", "quiet")
+    const [usual, quiet, shown] = task.model.received("turn")
+    const own = ["task_log", "task_show", "learned", "forget"]
+    expect(own.filter((name) => usual?.tools.includes(name))).toEqual([])
+    expect(quiet?.tools).toEqual(expect.arrayContaining(["task_log", "task_show"]))
+    expect(shown?.conversation).toContain(TASK.specification)
+  })
+
+  test(promised("v2.B4", "the agent's shell has prog, whose log line is the session's own"), async () => {
+    const task = await openTask2(({ index, conversation }) => {
+      const id = /ts-[0-9a-f]+/.exec(conversation)?.[0] ?? ""
+      return index === 0 ? shell(`prog log ${id} "Checked the lexer."`) : { text: "Done." }
+    })
+    await task.runWell(task.message)
+    expect(await task.ledger.messages(task.taskID)).toEqual(["Checked the lexer."])
+  })
+
+  test(promised("v2.B5", "write and edit are kept from Baton's own files, by any name of the path"), async () => {
+    const refused = [
+      { tool: "write", input: { path: ".opencode/plugins/handoff.ts", content: "" } },
+      { tool: "write", input: { path: "./x/../.opencode/baton/core/core.ts", content: "" } },
+    ]
+    const task = await openTask2(({ index }) => {
+      const step = refused[index]
+      return step ?? (index === 2 ? { tool: "write", input: { path: "own.txt", content: "x" } } : { text: "Done." })
+    })
+    const before = task.project.read(".opencode/plugins/handoff.ts")
+    await task.runWell(task.message)
+    expect(task.project.read(".opencode/plugins/handoff.ts")).toBe(before)
+    expect(task.project.read(".opencode/baton/core/core.ts")).not.toBe("")
+    expect(task.project.read("own.txt")).toBe("x")
+    const last = task.model.received("turn").at(-1)?.conversation ?? ""
+    expect(last.match(/one of Baton's own files/g)).toHaveLength(2)
+  })
+
+  test(promised("v2.B6", "a correction is learned and given to the next session"), async () => {
+    const task = await openTask2(() => ({ text: "Understood." }))
+    await task.runWell("Never use semicolons in this project. We decided that for all TypeScript files.")
+    await task.runWell("Please write the TypeScript file for the parser, in the style of this project.")
+    expect(task.model.received("turn").at(-1)?.conversation).toMatch(/baton-learned[\s\S]*semicolons/)
+  })
+
+  test(promised("v2.B1", "a subagent's request holds its parent's task"), async () => {
+    const task = await openTask2(({ conversation, index }) => {
+      if (conversation.includes("You are a subagent")) return { text: "The child is finished." }
+      if (index > 0) return { text: "Done." }
+      return { tool: "subagent", input: { agent: "general", description: "a part", prompt: "Look at the tests." } }
+    })
+    await task.runWell(task.message)
+    const child = task.model.received("turn").find(({ conversation }) => conversation.includes("You are a subagent"))
+    expect(child?.conversation).toContain(task.taskID)
+    expect(child?.conversation).toContain(TASK.title)
+  })
+})

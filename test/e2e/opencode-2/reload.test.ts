@@ -1,0 +1,71 @@
+import { chmodSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, test } from "vitest"
+import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
+import { promised } from "../../requirements.ts"
+import { eventually, occurrences, TASK } from "../../support/index.ts"
+import { openServer2, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
+import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
+
+/** How often a plugin of the bundle was set up. */
+const starts = ({ project }: Task2): number =>
+  project.batonLog().filter((line) => line.includes("a plugin is set up")).length
+
+const problems = ({ project }: Task2): string[] =>
+  project.batonLog().filter((line) => /level=(?:WARN|ERROR)/.test(line))
+
+describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
+  test(
+    promised("v2.A3", "a changed file starts the plugins again that it concerns, and the others go on"),
+    async () => {
+      const task = await openTask2(() => ({ text: "Understood." }))
+      await using server = await openServer2(task.project)
+      const id = await server.say(task.message)
+      const changes = [
+        [".opencode/baton/core/core.ts", 6],
+        [".opencode/plugins/write-guard.ts", 1],
+        [".opencode/plugins/compaction-handoff.ts", 6],
+      ] as const
+      for (const [path, count] of changes) {
+        const before = starts(task)
+        task.project.write(path, `${task.project.read(path)}\n// changed\n`)
+        await eventually(`a new start after a change of ${path}`, () =>
+          starts(task) === before + count ? true : undefined,
+        )
+      }
+      await server.say("go on", id)
+      const last = task.model.received("turn").at(-1)?.conversation ?? ""
+      expect(occurrences(last, "[Baton] ")).toBe(1)
+      expect(last).toContain(TASK.title)
+      await server.command(id, "task", "")
+      const answer = await eventually("the command's message", () => task.model.received("turn")[2])
+      expect(answer.conversation).toContain("/task")
+      expect(problems(task)).toEqual([])
+    },
+  )
+
+  test(promised("v2.A3", "a server that ends leaves what a session without a compaction had done"), async () => {
+    const task = await openTask2(({ index }) =>
+      index === 0 ? { tool: "write", input: { path: "parser.txt", content: "x" } } : { text: "The parser is begun." },
+    )
+    const server = await openServer2(task.project)
+    await server.say(task.message)
+    await server[Symbol.asyncDispose]()
+    expect(isAlive(server.pid)).toBe(false)
+    await task.runWell(`Task: ${task.taskID}`)
+    const next = task.model.received("turn").at(-1)?.conversation ?? ""
+    expect(next).toContain("The parser is begun.")
+    expect(next).toContain("parser.txt")
+  })
+
+  test(promised("v2.A3", "a ledger that never answers delays a turn by seconds and fails none"), async () => {
+    const task = await openTask2(() => ({ text: "Understood." }))
+    task.project.write("bin/prog", "#!/bin/sh\nexec sleep 60\n")
+    chmodSync(join(task.project.directory, "bin/prog"), 0o755)
+    const { PATH = "" } = task.project.environment
+    const environment = { BATON_LEDGER: "", PATH: `${task.project.directory}/bin:${PATH}` }
+    const { exitCode } = await task.run(task.message, { environment })
+    expect(exitCode).toBe(0)
+    expect(task.model.received("turn")).toHaveLength(1)
+  })
+})
