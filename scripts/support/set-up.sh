@@ -17,7 +17,7 @@ install_packages() {
   require_node
   stamp=.cache/packages.stamp
   if [ -f "$stamp" ] && [ -d node_modules ] && cmp -s package-lock.json "$stamp"; then return 0; fi
-  say "Installing packages, two OpenCode versions among them (about 650 MB on disk; once, 20 s to 2 min)"
+  say "Installing packages, three OpenCode versions among them (about 860 MB on disk; once, 20 s to 2 min)"
   npm ci --no-audit --no-fund --loglevel=error >&2 || fail "npm ci failed; see its message above"
   mkdir -p .cache
   cp package-lock.json "$stamp"
