@@ -118,16 +118,10 @@ describe("a session's claim", () => {
     },
   )
 
-  test(promised("claim.B1", "a child's claim is its parent's, and none is made by a handoff or when off"), async () => {
-    const { claims, calls, world } = setUp()
+  test(promised("claim.B1", "a claim is not made by a handoff"), async () => {
+    const { claims, calls } = setUp()
     await claims.toolStarting(first, "handoff_session")
-    world.setting = "off"
-    await claims.toolStarting(first, "edit")
     expect(calls).toEqual([])
-    world.setting = "shared"
-    await claims.toolStarting({ ...first, sessionID: "ses_child", origin: "parent" }, "edit")
-    await claims.forget("ses_child")
-    expect(calls).toEqual([`claim ${TASK} ses_parent`])
   })
 
   test(

@@ -169,14 +169,6 @@ describe("the mark of a state folder", () => {
 })
 
 describe("a state folder", () => {
-  test(promised("trust.A1", "that is a link is put aside as the link, and what it leads to stays"), () => {
-    const { root, state, home } = open()
-    writeFileSync(join(home, "mine.tmp"), "mine")
-    symlinkSync(home, state.root)
-    expect(quarantine(root)?.reason).toBe("it is a link")
-    expect(readdirSync(home)).toEqual(["mine.tmp"])
-  })
-
   test(promised("trust.A1", "behind a link that leads out of the project is neither moved nor used"), async () => {
     const { root, home } = open()
     const elsewhere = join(home, "elsewhere")

@@ -79,12 +79,8 @@ describe("statuses", () => {
   test.each([
     ["open", [], "open"],
     ["done", ["open"], "done"],
-    ["canceled", ["open"], "canceled"],
-    ["open", ["done", "canceled"], "done"],
     ["open", ["blocked", "done"], "blocked"],
     ["open", ["blocked", "open"], "open"],
-    ["open", ["open", "reviewing"], "in_progress"],
-    ["open", ["open", "done"], "in_progress"],
     ["open", ["open", "canceled"], "open"],
     ["open", ["draft", "canceled"], "draft"],
     ["open", ["draft", "open"], "open"],
