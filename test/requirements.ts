@@ -343,7 +343,8 @@ export const REQUIREMENTS = {
   "package.A3":
     "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",
   "package.A4": "init --global serves every project from OpenCode's global folder, and uninstall --global removes it.",
-  "package.A7": "Where OpenCode 2 is on PATH, init and doctor say that Baton needs the 1.x line, and where to get it.",
+  "package.A7":
+    "Where OpenCode 2 is on PATH, init and doctor say what is not there yet, and of one that is too old where the 1.x line is.",
   "package.D1":
     "As a plugin from npm the package gives all five features, with no files in the project but state and prompts.",
   "package.D2":

@@ -1,5 +1,5 @@
 // @ts-check
-/** Tells which line of OpenCode a user has, since Baton needs 1.x and a new installation brings 2.x. */
+/** Tells which line of OpenCode a user has, since all of Baton needs 1.x and a new installation brings 2.x. */
 import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
@@ -38,7 +38,7 @@ const askVersion = (path) =>
   })
 
 /**
- * @returns {Promise<string[]>} lines for a user whose OpenCode does not load Baton; empty when it does, or does not say
+ * @returns {Promise<string[]>} lines for a user whose OpenCode does not have all of Baton; empty when it does, or does not say its version
  */
 export const adviseOnOpenCode = async () => {
   const path = findOpenCode()
@@ -46,7 +46,7 @@ export const adviseOnOpenCode = async () => {
   const version = await askVersion(path)
   if (!/^v?(?:[2-9]|\d{2,})\./.test(version)) return []
   return [
-    `OpenCode: ${path} is ${version}, and OpenCode 2 loads no plugins of Baton's kind.`,
-    `  Baton needs the 1.x line: ${LINE_1}`,
+    `OpenCode: ${path} is ${version}, on which Baton has no handoff, live state and passes yet.`,
+    `  All of it needs the 1.x line: ${LINE_1}`,
   ]
 }

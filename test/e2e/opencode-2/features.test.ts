@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { eventually, TASK } from "../../support/index.ts"
+import { eventually, occurrences, TASK } from "../../support/index.ts"
 import { openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
@@ -67,6 +67,38 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     await task.runWell("Never use semicolons in this project. We decided that for all TypeScript files.")
     await task.runWell("Please write the TypeScript file for the parser, in the style of this project.")
     expect(task.model.received("turn").at(-1)?.conversation).toMatch(/baton-learned[\s\S]*semicolons/)
+  })
+
+  const AUTO = { files: { ".opencode/baton.json": JSON.stringify({ autoTask: true }) } }
+  const ORDER = "Teach the parser to read files with a byte order mark, and keep the tests green."
+
+  test(
+    promised("v2.B1", "with autoTask the first message becomes the session's task, in run and in serve"),
+    async () => {
+      const task = await openTask2(() => ({ text: "Understood." }), AUTO)
+      await task.runWell(ORDER)
+      await using server = await openServer2(task.project)
+      const id = await server.say(ORDER)
+      await server.say("And another thing: the same for the lexer, please, with tests.", id)
+      const named = task.model
+        .received("turn")
+        .map(({ conversation }) => /Task: (ts-[0-9a-f]+)/.exec(conversation)?.[1])
+      expect(named).toEqual([expect.any(String), expect.any(String), named[1]])
+      expect(named[0]).not.toBe(named[1])
+    },
+  )
+
+  test(promised("v2.A2", "of two copies of the bundle the project's serves, alone"), async () => {
+    const task = await openTask2(() => ({ text: "Understood." }), { bundle: "project-and-global" })
+    await using server = await openServer2(task.project)
+    const id = await server.say(task.message)
+    await server.command(id, "task", "")
+    const [turn, answer] = task.model.received("turn").map(({ conversation }) => conversation)
+    expect(occurrences(turn ?? "", "[Baton] ")).toBe(1)
+    expect(answer).toContain("/task")
+    expect(answer).not.toContain("did not carry this out")
+    const own = (await server.plugins()).filter(({ id }) => id.startsWith("baton."))
+    expect(own.filter(({ state }) => state.status === "failed")).toEqual([])
   })
 
   test(promised("v2.B1", "a subagent's request holds its parent's task"), async () => {

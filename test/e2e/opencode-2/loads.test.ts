@@ -12,7 +12,8 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
       await using server = await openServer2(task.project)
       await server.say("hello")
       const own = (await server.plugins()).filter(({ id }) => id.startsWith("baton."))
-      expect(own.map(({ id, state }) => `${id}: ${state.status}`).toSorted()).toEqual(
+      const named = own.map(({ id, state }) => `${id.replace(/\.[0-9a-f]{6}$/, "")}: ${state.status}`)
+      expect(named.toSorted()).toEqual(
         ["compaction-handoff", "handoff", "live-state", "pass-over", "session-learning", "write-guard"].map(
           (id) => `baton.${id}: active`,
         ),

@@ -11,8 +11,7 @@ import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 const starts = ({ project }: Task2): number =>
   project.batonLog().filter((line) => line.includes("a plugin is set up")).length
 
-const problems = ({ project }: Task2): string[] =>
-  project.batonLog().filter((line) => /level=(?:WARN|ERROR)/.test(line))
+const problems = ({ project }: Task2): string[] => project.batonLog().filter((line) => /level=ERROR/.test(line))
 
 describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   test(

@@ -1,26 +1,41 @@
 import type { Config, Hooks } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
+import { sharedMap } from "../shared.ts"
 import type { Context } from "./context.ts"
 
 type Commands = NonNullable<Config["command"]>
 
-/** The commands that there are, for a feature that takes a name which is free. */
+/** The commands of all copies of the bundle. Of two with one name OpenCode takes that of the copy which is set up last: the project's. */
+const own = sharedMap<true>("opencode-2-commands")
+
+const keyOf = ({ location }: Context, name: string): string => `${location.directory}\n${name}`
+
+/** The commands that are not Baton's, for a feature that takes a name which is free. */
 export const readCommands = async (context: Context): Promise<Commands> => {
   const { data } = await context.command.list({})
-  return Object.fromEntries(data.map(({ name }) => [name, { template: "" }]))
+  const others = data.filter(({ name }) => !own.has(keyOf(context, name)))
+  return Object.fromEntries(others.map(({ name }) => [name, { template: "" }]))
 }
 
 /** Takes what OpenCode 1 tells all plugins before a command's message is sent; they may change its parts. */
 type Tell = (...given: Parameters<NonNullable<Hooks["command.execute.before"]>>) => Promise<void>
 
-/** Adds commands whose template is sent as the user's message, as in OpenCode 1. The template is read at each use. */
+/**
+ * Adds commands whose template is sent as the user's message, as in OpenCode 1. The template is read at each use.
+ *
+ * @returns to be called when OpenCode takes them away
+ */
 export const addCommands = async (
   context: Context,
   commands: Commands,
   names: readonly string[],
   tell: Tell,
-): Promise<void> => {
-  if (names.length === 0) return
+): Promise<() => void> => {
+  const forget = (): void => {
+    for (const name of names) own.delete(keyOf(context, name))
+  }
+  if (names.length === 0) return forget
+  for (const name of names) own.set(keyOf(context, name), true)
   await context.command.transform((draft) => {
     for (const name of names)
       draft.add({
@@ -36,4 +51,5 @@ export const addCommands = async (
         },
       })
   })
+  return forget
 }

@@ -6,7 +6,7 @@ import type { StartFeature } from "../port.ts"
 import { addCommands, readCommands } from "./commands.ts"
 import { hookCompaction } from "./compaction.ts"
 import type { Context, PromptEvent, RequestEvent } from "./context.ts"
-import { safely } from "./guard.ts"
+import { inTime, safely } from "./guard.ts"
 import { type OpenLocation, openLocation } from "./location.ts"
 import { sentMessage } from "./messages.ts"
 import { hookPermissions } from "./permissions.ts"
@@ -25,7 +25,7 @@ const onPrompt = async (
 ): Promise<void> => {
   await location.know(sessionID)
   if (!hooks["chat.message"]) return
-  const { agent = "build", model = { id: "", providerID: "" } } = await context.session.get({ sessionID })
+  const { agent = "build", model = { id: "", providerID: "" } } = await inTime(context.session.get({ sessionID }))
   const { info, parts } = sentMessage({ sessionID, messageID }, prompt.text, { agent, model }, Date.now())
   await hooks["chat.message"]({ sessionID, messageID }, { message: info as UserMessage, parts })
   prompt.text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
@@ -60,18 +60,23 @@ const hookSession = async (context: Context, location: OpenLocation, hooks: Hook
   await hookCompaction(context, hooks["experimental.session.compacting"], log)
 }
 
-/** Lets the feature set up its commands, tools and rules as in OpenCode 1, and gives them to OpenCode 2. */
-const configure = async (context: Context, location: OpenLocation, hooks: Hooks): Promise<void> => {
+/**
+ * Lets the feature set up its commands, tools and rules as in OpenCode 1, and gives them to OpenCode 2.
+ *
+ * @returns to be called at the feature's end
+ */
+const configure = async (context: Context, location: OpenLocation, hooks: Hooks): Promise<() => void> => {
   const command = hooks.config ? await readCommands(context) : {}
   const config: Config = { command, agent: {} }
   const taken = new Set(Object.keys(command))
   await hooks.config?.(config)
   const names = Object.keys(command).filter((name) => !taken.has(name))
-  await addCommands(context, command, names, async (input, output) => {
+  const forget = await addCommands(context, command, names, async (input, output) => {
     for (const each of location.features) await each["command.execute.before"]?.(input, output)
   })
   await addTools(context, hooks.tool ?? {})
   await hookPermissions(context, config)
+  return forget
 }
 
 /**
@@ -87,16 +92,22 @@ export const serve = async (id: string, context: Context, start: StartFeature): 
   let end = async (): Promise<void> => {
     isOver = true
   }
+  let forget = (): void => {}
   const register = async (): Promise<void> => {
     const hooks = await start(location.host)
-    end = location.add(hooks)
+    const leave = location.add(hooks)
+    end = () => {
+      forget()
+      return leave()
+    }
     if (isOver) return end()
-    await Promise.all([
+    const [configured] = await Promise.all([
+      configure(context, location, hooks),
       hookSession(context, location, hooks),
       hookTools(context, hooks),
       hookShell(context, hooks["shell.env"]),
-      configure(context, location, hooks),
     ])
+    forget = configured
   }
   const outcome = await withDeadline(register(), SETUP_DEADLINE_MS)
   if (outcome.kind === "failed")

@@ -1,6 +1,6 @@
 import type { Hooks } from "@opencode-ai/plugin"
 import type { Event } from "@opencode-ai/sdk"
-import { createLruMap, withDeadline } from "../async.ts"
+import { createLruMap } from "../async.ts"
 import { createLog, describeError, type Log } from "../log.ts"
 import { type Host, NOT_YET_ON_2 } from "../port.ts"
 import { bundleRoot } from "../project.ts"
@@ -9,11 +9,9 @@ import { sharedMap } from "../shared.ts"
 import { createClient, toSessionInfo } from "./client.ts"
 import type { Context, ModelName, RequestEvent } from "./context.ts"
 import { sessionCreated, toEvents } from "./events.ts"
+import { inTime } from "./guard.ts"
 import { createLogFile } from "./log.ts"
 import { type Request, readRequest } from "./request.ts"
-
-/** For a call to OpenCode in a hook, which the session waits for. */
-const CALL_DEADLINE_MS = 1_000
 
 /** A folder that OpenCode 2 has open. All of the bundle's plugins share it. */
 export type OpenLocation = {
@@ -32,12 +30,6 @@ export type OpenLocation = {
   request(event: RequestEvent): Promise<Request>
   /** The context size in tokens; undefined where it is not known. */
   contextOf(model: ModelName): Promise<number | undefined>
-}
-
-const inTime = async <T>(work: Promise<T>): Promise<T> => {
-  const outcome = await withDeadline(work, CALL_DEADLINE_MS)
-  if (outcome.kind === "done") return outcome.value
-  throw outcome.kind === "failed" ? outcome.error : new Error(`no answer within ${CALL_DEADLINE_MS} ms`)
 }
 
 const createLocation = (context: Context, onClose: () => void): OpenLocation => {
