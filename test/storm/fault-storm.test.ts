@@ -7,7 +7,7 @@ import { HANG_LIMIT_MS } from "./stage.ts"
 
 closeTaskProjects("itself")
 
-const RUNS = IS_NIGHT ? 50 : 2
+const RUNS = IS_NIGHT ? 50 : 10
 const AT_ONCE = 2
 /** Different seeds of the tests use different runs. */
 const FIRST = (SEED % 1_000_000) * RUNS
@@ -32,7 +32,7 @@ test.each(seeds)(promised(["storm.B2", "faults.F2"], "the random run of seed %i 
   expect(result.struck.length, describeResult(result)).toBeGreaterThan(0)
 })
 
-// Two runs may lack one of them.
+// Ten runs may lack one of them.
 if (IS_NIGHT)
   test(promised("storm.B2", "the runs have compactions, passes, handoffs, corrections and files to lose"), () => {
     const owed = OWED_KINDS.map((kind) => [kind, results.reduce((sum, result) => sum + result.owed[kind], 0)] as const)
