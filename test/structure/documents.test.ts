@@ -22,7 +22,7 @@ describe("the documents", () => {
 
   test(promised("repo.A1", "AGENTS.md gives each room an order to be read in, of files that are there"), () => {
     const orders = [...read("AGENTS.md").matchAll(/^- ([a-z-]+): (`.*)$/gm)]
-    const rooms = ["compaction", "handoff", "live-state", "pass-over", "learning", "ledger", "work"]
+    const rooms = ["task", "compaction", "handoff", "live-state", "pass-over", "learning", "ledger", "work"]
     expect(new Set(orders.map(([, room]) => room))).toEqual(new Set(rooms))
     for (const [, room = "", order = ""] of orders)
       for (const [, path = ""] of order.matchAll(/`([^`]+)`/g))

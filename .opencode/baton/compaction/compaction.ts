@@ -304,7 +304,7 @@ export const createCompaction = (deps: CompactionDeps) => {
         }
         const compaction = latestCompaction(newest.value.messages)
         const hasShell = (await sessionStates.load(sessionID)).opening?.hasShell ?? true
-        if (compaction) await (await recorder.record(binding, compaction, hasShell)).written
+        if (compaction) await (await recorder.record(binding, compaction, hasShell)).saved
         else log.warn("compaction reported, but no summary found", { sessionID })
       }
     },

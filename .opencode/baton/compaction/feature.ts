@@ -82,7 +82,7 @@ export const createCompactionFeature = (
     recordOthers: progress.recordOthers,
     recordedOn: progress.recordedOn,
   })
-  const { userArrived, addNote, ...turns } = createSessionTracker({
+  const { userArrived, prepareNote, ...turns } = createSessionTracker({
     ...shared,
     taskNotes,
     progress,
@@ -124,7 +124,7 @@ export const createCompactionFeature = (
   }
   return {
     ...turns,
-    addNote: (messages: StoredMessage[]) => addNote(messages, mayUseShell),
+    prepareNote: (messages: StoredMessage[]) => prepareNote(messages, mayUseShell),
     runTaskCommand: async (sessionID: string, given: string) => (await taskCommand()).expand(sessionID, given),
     /** Makes a task of a session's first message, where the user wants that. */
     beginTask: async ({ sessionID, id }: UserMessage, parts: readonly Part[]) =>

@@ -175,7 +175,7 @@ export const createCompactionHooks = (core: Core): Hooks => {
         // A fork starts with copies of messages older than itself.
         taskless.delete(sessionID)
         const loaded = await load()
-        const note = await loaded.addNote(messages)
+        const note = await loaded.prepareNote(messages)
         const needsTools = await loaded.needsTaskTools(messages)
         return () => {
           note?.()

@@ -22,15 +22,15 @@ import {
 import { judgeSummary, type SummaryVerdict, summaryPart } from "./summary.ts"
 import { renderHandoffSection, renderNote, type TaskIdentity, taskInLedger } from "./texts.ts"
 
-/** `written` resolves when the outbox has the record; `recorded` when the ledger has it, too, or it is left to the outbox. */
-type Recorded = { note: string; written: Promise<void>; recorded: Promise<void> }
+/** `saved` resolves when the outbox has the record; `delivered` when the ledger has it, too, or it is left to the outbox. */
+type NoteAndDelivery = { note: string; saved: Promise<void>; delivered: Promise<void> }
 
 type RecorderDeps = {
   sessionStates: SessionStates
   sessions: Pick<Sessions, "info">
   outbox: Pick<Outbox, "add" | "pending" | "flush">
   loadContext: (binding: SessionTask, sessionState: SessionState) => Promise<CompactionContext>
-  /** The prompt of the next summary. */
+  /** The prompt that a summary is made by. */
   instructions: (sessionID: string) => string
   notices: Notices
   log: Log
@@ -40,12 +40,12 @@ type RecorderDeps = {
 /** The next thing to do about a compaction that was reported. */
 type Decision =
   /** It is recorded, and this is its note. */
-  | { kind: "nothing"; note: string }
+  | { kind: "reuse"; note: string }
   /** `note` alone where its record is there, or is the original's of a fork. `number`: of the compaction. */
   | { kind: "note" | "record"; number: number; sessionState: SessionState; context: CompactionContext }
 
 /** A note with all that it was made of. */
-type Noted = {
+type NoteMaterial = {
   sessionState: SessionState
   identity: TaskIdentity
   facts: Facts
@@ -57,7 +57,7 @@ type Noted = {
 const DELIVERY_WAIT_MS = 1_000
 /** The same while the disk refuses records: what the process does not deliver is lost with it. */
 const UNSAVED_WAIT_MS = 10_000
-const NOTHING_TO_RECORD = { written: Promise.resolve(), recorded: Promise.resolve() }
+const NOTHING_TO_RECORD = { saved: Promise.resolve(), delivered: Promise.resolve() }
 
 const counted = (count: number, one: string, several: string): string => `${count} ${count === 1 ? one : several}`
 
@@ -97,7 +97,7 @@ const noteOf = (
 export const createRecorder = (deps: RecorderDeps) => {
   const { sessionStates, sessions, outbox, loadContext, instructions, notices, log, now } = deps
   /** Notes until their records are delivered, so that a second report of a compaction waits for the delivery, too. */
-  const running = new Map<string, Promise<Recorded>>()
+  const running = new Map<string, Promise<NoteAndDelivery>>()
 
   /**
    * Takes the count from the session's newest handoff where the stored state lacks it: it never reached the disk, is damaged,
@@ -141,7 +141,7 @@ export const createRecorder = (deps: RecorderDeps) => {
     const { summaryID } = compaction
     const stored = await sessionStates.load(sessionID)
     const note = noteOf(stored, binding, compaction, hasShell)
-    if (note && stored.recorded.includes(summaryID)) return { kind: "nothing", note: note.text }
+    if (note && stored.recorded.includes(summaryID)) return { kind: "reuse", note: note.text }
     // Read before the ledger, so that a record delivered meanwhile is in one of the two.
     const waiting = (await outbox.pending(taskID)) ?? []
     const context = await loadContext(binding, stored)
@@ -152,11 +152,11 @@ export const createRecorder = (deps: RecorderDeps) => {
     return { kind: isRecorded ? "note" : "record", number: isRecorded ? count : count + 1, sessionState, context }
   }
 
-  /** Writes a compaction to log and description, over the outbox. */
+  /** Writes a compaction to log and description, through the outbox. */
   const write = async (
     { sessionID, taskID, said }: SessionTask,
     compaction: CompletedCompaction,
-    { sessionState, identity, facts, verdict, note }: Noted,
+    { sessionState, identity, facts, verdict, note }: NoteMaterial,
   ): Promise<void> => {
     const number = facts.compactions
     const specification = originalSpecification(sessionState, taskID, taskInLedger(identity)?.specification.untrusted)
@@ -183,15 +183,15 @@ export const createRecorder = (deps: RecorderDeps) => {
     { sessionID, taskID, role }: SessionTask,
     { requestID, summaryID, summary }: CompletedCompaction,
     hasShell: boolean,
-    { number, sessionState, context }: Exclude<Decision, { kind: "nothing" }>,
-  ): Noted => {
+    { number, sessionState, context }: Exclude<Decision, { kind: "reuse" }>,
+  ): NoteMaterial => {
     const identity = { ...context.identity, hasShell }
     const facts = { ...context.facts, compactions: number }
     const { lastHandoff } = sessionState
     const before = lastHandoff?.summaryID === summaryID ? undefined : lastHandoff?.text
     // Work in progress of an earlier session is no summary.
-    const judged = lastHandoff?.summaryID === "" ? "" : summaryPart(before)
-    const verdict = judgeSummary(summary, judged, instructions(sessionID))
+    const comparedWith = lastHandoff?.summaryID === "" ? "" : summaryPart(before)
+    const verdict = judgeSummary(summary, comparedWith, instructions(sessionID))
     const text = renderNote({
       identity,
       facts,
@@ -211,9 +211,9 @@ export const createRecorder = (deps: RecorderDeps) => {
     binding: SessionTask,
     compaction: CompletedCompaction,
     hasShell: boolean,
-  ): Promise<Recorded> => {
+  ): Promise<NoteAndDelivery> => {
     const decision = await decide(binding, compaction, hasShell)
-    if (decision.kind === "nothing") return { note: decision.note, ...NOTHING_TO_RECORD }
+    if (decision.kind === "reuse") return { note: decision.note, ...NOTHING_TO_RECORD }
     const noted = makeNote(binding, compaction, hasShell, decision)
     const { verdict, note } = noted
     if (decision.kind === "note") {
@@ -222,22 +222,22 @@ export const createRecorder = (deps: RecorderDeps) => {
       await sessionStates.update(sessionID, (current) => withResumeNote(withKnown(current, again), again, note))
       return { note: note.text, ...NOTHING_TO_RECORD }
     }
-    const written = write(binding, compaction, noted)
-    return { note: note.text, written, recorded: written.then(() => outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)) }
+    const saved = write(binding, compaction, noted)
+    return { note: note.text, saved, delivered: saved.then(() => outbox.flush(DELIVERY_WAIT_MS, UNSAVED_WAIT_MS)) }
   }
 
   return {
     /** Makes the note of a compaction, and records it once, however often it is reported. */
-    record: (binding: SessionTask, compaction: CompletedCompaction, hasShell: boolean): Promise<Recorded> => {
+    record: (binding: SessionTask, compaction: CompletedCompaction, hasShell: boolean): Promise<NoteAndDelivery> => {
       const key = [compaction.summaryID, binding.taskID, binding.role].join("\n")
       const known = running.get(key)
       if (known) return known
       const forget = (): void => void running.delete(key)
       // Forgotten before it resolves: the next request may be of an agent without a shell, whose note is another.
       const started = recordOnce(binding, compaction, hasShell).then((noted) => {
-        const recorded = noted.recorded.finally(forget)
-        recorded.catch((error: unknown) => log.error("a compaction is not recorded", { error: describeError(error) }))
-        return { ...noted, recorded }
+        const delivered = noted.delivered.finally(forget)
+        delivered.catch((error: unknown) => log.error("a compaction is not recorded", { error: describeError(error) }))
+        return { ...noted, delivered }
       })
       started.catch(forget)
       running.set(key, started)

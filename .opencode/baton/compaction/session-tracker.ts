@@ -145,7 +145,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     running.delete(sessionID)
     if (!binding) return
     if (loadedClaims) loadedClaims.runEnds(binding)
-    else log.warn("the run is not ended: it was over before it began", { sessionID, taskID: binding.taskID })
+    else log.warn("the run is not ended: its claim was not loaded yet", { sessionID, taskID: binding.taskID })
   }
 
   /** Runs behind the session's other work. Resolves before the record is written. */
@@ -155,7 +155,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
         const noted = await (await compaction()).record(binding, completed, hasShell)
         resolve(noted)
         // What is delivered meanwhile holds up no later note.
-        await noted.written
+        await noted.saved
       })
       written.catch(reject)
       inBackground(binding.sessionID, written)
@@ -226,7 +226,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     }
   }
 
-  const findNote = async (
+  const recordAndMakeNote = async (
     sessionID: string,
     messages: StoredMessage[],
     mayUseShell: MayUseShell,
@@ -242,10 +242,10 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     if (!completed) return addOpening(sessionID, messages, hasShell)
     const binding = await tasks.find(sessionID)
     if (!binding) return undefined
-    const { note, recorded } = await record(binding, completed, hasShell)
+    const { note, delivered } = await record(binding, completed, hasShell)
     // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
     // late for its request.
-    await withDeadline(recorded, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
+    await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
     // A task that was named after the compaction stands beside its message, as in a first request.
     const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
     if (isNamedSince) return addOpening(sessionID, messages, hasShell)
@@ -298,11 +298,11 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
       (await compaction()).preparePrompt(sessionID, output),
 
     /** @returns the change that puts the note beside the newest summary, or the task beside the message that names it */
-    addNote: async (messages: StoredMessage[], mayUseShell: MayUseShell): Promise<Change | undefined> => {
+    prepareNote: async (messages: StoredMessage[], mayUseShell: MayUseShell): Promise<Change | undefined> => {
       const sessionID = messages[0]?.info.sessionID
       if (sessionID === undefined || isSummaryRequest(messages)) return undefined
       try {
-        return await findNote(sessionID, messages, mayUseShell)
+        return await recordAndMakeNote(sessionID, messages, mayUseShell)
       } finally {
         claimRun(sessionID)
       }

@@ -15,11 +15,11 @@ import { splitHandoffs } from "../ledger/description.ts"
 import { type Role, unquoteArgument } from "../task/parse.ts"
 import type { SessionTask } from "../task/registry.ts"
 import { NO_WORDS, type TaskWords } from "../task/user-words.ts"
+import { createFileAttachment } from "./attach-files.ts"
 import { createDelivery, type Delivered, type Delivery } from "./delivery.ts"
 import { type HandoffFacts, renderDraft, renderHandoffFacts } from "./draft.ts"
 import { type LoadedFiles, loadFiles, renderLeftOut } from "./files.ts"
 import { joinWords, readHistory } from "./history.ts"
-import { createInjection } from "./injection.ts"
 import { readUncommitted } from "./own-files.ts"
 import { createReadSession } from "./read-session.ts"
 import { createHandoffRecords, type HandoffRecord, type HandoffRecords, handoffID } from "./records.ts"
@@ -235,7 +235,7 @@ export const createHandoffFeature = (
     return loadFiles({ root: realRoot, base }, references, { budget })
   }
 
-  const injection = createInjection({ sessions, records, loadFiles: load, outbox, log, now })
+  const attachment = createFileAttachment({ sessions, records, loadFiles: load, outbox, log, now })
 
   const isSameTask = async (sessionID: string, other: string): Promise<boolean> => {
     const [own, others] = await Promise.all([tasks.find(sessionID), tasks.find(other)])
@@ -320,9 +320,9 @@ export const createHandoffFeature = (
       log,
       startDeadline,
     }),
-    ...injection,
+    ...attachment,
     /** Started with a draft. */
-    isHandedOver: async (sessionID: string): Promise<boolean> => {
+    cameFromHandoff: async (sessionID: string): Promise<boolean> => {
       const all = await records.list()
       return all.some(({ arrivals }) => arrivals.some((arrival) => arrival.sessionID === sessionID))
     },

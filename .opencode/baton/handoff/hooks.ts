@@ -79,7 +79,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
       if (isAuto) (await loadAuto()).userArrived(message.sessionID)
       const isDraft = parts.some((part) => part.type === "text" && part.text.includes(DRAFT_START))
       const isPending = (await load.current)?.isPending(message.sessionID) === true
-      return isDraft || isPending ? (await load()).userMessage(message, parts) : undefined
+      return isDraft || isPending ? (await load()).attachFiles(message, parts) : undefined
     }),
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",
@@ -91,7 +91,7 @@ export const createHandoffHooks = (core: Core): Hooks => {
         // A compaction may have removed the draft, whose first line offers read_session: its record still tells.
         const isCompacted = messages.some(({ parts }) => parts.some(({ type }) => type === "compaction"))
         if (isCompacted && !offers.isKnown(sessionID) && existsSync(join(stateRoot(projectRoot), HANDOFFS_FOLDER)))
-          if (await (await load()).isHandedOver(sessionID)) offers.enable(sessionID)
+          if (await (await load()).cameFromHandoff(sessionID)) offers.enable(sessionID)
         const [hasTool, ask] = await askToHandOver(sessionID, messages)
         return () => {
           // The tool is there from the first request on: tools that change cost the provider's cache.

@@ -24,7 +24,7 @@ export const createUserTurns = () => {
     /** Makes one handoff per turn, however often the model calls; after a failed one it may try again. */
     oncePerTurn: async (sessionID: string, handOver: () => Promise<string>): Promise<string> => {
       const turn = turns.get(sessionID) ?? NO_TURN
-      if (turn.handoff) return `This was handed over before, and not a second time.\n\n${await turn.handoff}`
+      if (turn.handoff) return `Already handed over in this turn; nothing was done again.\n\n${await turn.handoff}`
       const handoff = handOver()
       turns.set(sessionID, { ...turn, handoff })
       try {

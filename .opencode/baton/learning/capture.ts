@@ -175,7 +175,7 @@ export const createCapture = (deps: CaptureDeps) => {
       key === statement.key && at !== statement.at && status === "active"
     const isNew = !knownLearnings.some(isSame)
     if (isNew && lookUpBy(statement.sentence, statement.type).reach === "moment") {
-      log.info("learned: a one-off remark, shown once it is said again", about)
+      log.info("learned; not recalled until the user says it again", about)
       return
     }
     log.info("learned", about)

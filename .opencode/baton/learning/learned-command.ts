@@ -65,7 +65,7 @@ const parse = (args: readonly string[], here: string): Request => {
 type ReportedLearning = Pick<KnownLearning, "by" | "type" | "sentence"> & {
   readonly id: string
   readonly status: "active" | "stale"
-  /** It is a one-off remark, shown once it is said again. */
+  /** It is a one-off remark, not recalled until the user says it again. */
   readonly isOnce: boolean
   readonly files: readonly string[]
   readonly concepts: readonly string[]

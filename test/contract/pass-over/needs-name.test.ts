@@ -80,7 +80,7 @@ describe("what a child planted", () => {
     const answer = await passes.apply()
     expect(planted(passes.root)).toEqual([])
     expect(answer).toContain(`${passes.id()}: applied.`)
-    expect(answer).toContain("These are applied by their names alone, and stay pending:\n- ")
+    expect(answer).toContain("Not applied yet, since each of these must be named in `artifacts`:\n- ")
     expect(await passes.apply()).toContain("nothing was applied")
     await passes.apply({ artifacts: ["CLAUDE.md", "NOTES.md"] })
     expect(readIn(passes.root, "CLAUDE.md")).toBe("planted\n")

@@ -63,7 +63,7 @@ const setUp = (disk = new Map<string, SessionState>(), known: Known = {}) => {
   /** Until the record is written. */
   const record = async (...reported: Parameters<typeof report>) => {
     const noted = await report(...reported)
-    await noted.recorded
+    await noted.delivered
     return noted
   }
   return { report, record, added, told, disk, sessionStates }
@@ -116,7 +116,7 @@ test(promised("soak.B3", "a session's state does not grow, and tells of the newe
 test(promised("compaction.C7", "a compaction reported twice at the same time is recorded once"), async () => {
   const { report, added } = setUp()
   const notes = await Promise.all([report(BINDING, compaction(1)), report(BINDING, compaction(1))])
-  await Promise.all(notes.map(({ recorded }) => recorded))
+  await Promise.all(notes.map(({ delivered }) => delivered))
   expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
   expect(notes[0].note).toBe(notes[1].note)
 })
@@ -179,19 +179,19 @@ test(promised("compaction.C6", "the note waits for no slow ledger, a second repo
   const first = await report(BINDING, compaction(1))
   expect(first.note).toContain(BINDING.taskID)
   const second = await report(BINDING, compaction(1))
-  expect(second.recorded).toBe(first.recorded)
+  expect(second.delivered).toBe(first.delivered)
   flush.resolve()
-  await second.recorded
+  await second.delivered
 })
 
 test(promised("words.C1", "the note is there while the outbox hangs on a disk that refuses"), async () => {
   const gate = createDeferred<void>()
   const { report, added } = setUp(new Map(), { gate: gate.promise })
-  const { note, recorded } = await report(BINDING, compaction(1))
+  const { note, delivered } = await report(BINDING, compaction(1))
   expect(note).toContain("The summary below is the task's newest handoff and is recorded in prog")
   expect(added).toEqual([])
   gate.resolve()
-  await recorded
+  await delivered
   expect(messages(added)).toEqual(["Compaction 1: Summary 1."])
 })
 

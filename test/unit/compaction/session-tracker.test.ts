@@ -184,15 +184,15 @@ test(promised(["task.B3", "start.A2"], "a task named after a compaction stands b
   const binding = { ...BINDING, boundAt: "2025-12-31T00:00:00.000Z" }
   const { say, turns } = setUp(createFakeSessions(new Map()), { binding })
   const first = compacted()
-  ;(await turns.addNote(first, mayUseShell))?.()
+  ;(await turns.prepareNote(first, mayUseShell))?.()
   expect(notesOf(first)).toMatchObject([{ id: "msg_1", note: expect.stringContaining("task ts-b54507") }])
   await say("msg_2", "# Planner\nTask: ts-b54507")
   const planned = compacted()
-  ;(await turns.addNote(planned, mayUseShell))?.()
+  ;(await turns.prepareNote(planned, mayUseShell))?.()
   expect(notesOf(planned)).toMatchObject([{ id: "msg_1", note: expect.stringContaining("the planner on") }])
   await say("msg_3", "Task: ts-0aa111")
   const then = compacted()
-  ;(await turns.addNote(then, mayUseShell))?.()
+  ;(await turns.prepareNote(then, mayUseShell))?.()
   expect(notesOf(then)).toEqual([{ id: "msg_3", note: "It." }])
 })
 
@@ -203,7 +203,7 @@ test.each([true, false])(
     await tasks.find(sessionID)
     turns.userArrived(sessionID, { providerID: "p", modelID: "m" })
     await new Promise(setImmediate)
-    await turns.addNote([userSays("Task: ts-b54507")], mayUseShell)
+    await turns.prepareNote([userSays("Task: ts-b54507")], mayUseShell)
     const idle = () => turns.observe({ type: "session.idle", properties: { sessionID } })
     idle()
     idle()
@@ -223,7 +223,7 @@ test(promised("words.C1", "the note stands in its request though the record hang
   const ended = { summary: true, finish: "stop", time: { created: at, completed: at } }
   const messages = [asksToCompact("msg_1"), assistantMessage("The summary.", ended, { id: "msg_2", parentID: "msg_1" })]
   let isThere = false
-  const noting = turns.addNote(messages, mayUseShell).then((change) => {
+  const noting = turns.prepareNote(messages, mayUseShell).then((change) => {
     isThere = true
     change?.()
   })
@@ -285,7 +285,7 @@ describe.each([true, false])("the messages that the compacting hook asks for (cu
     const sessions = createFakeSessions(new Map([[sessionID, { messages }]]), { cursors })
     const { turns } = setUp(sessions, { binding: BINDING, ...(sessionState ? { sessionState } : {}) })
     return {
-      seeTurn: async () => (await turns.addNote(messages.slice(0, -1), mayUseShell))?.(),
+      seeTurn: async () => (await turns.prepareNote(messages.slice(0, -1), mayUseShell))?.(),
       compact: async () => {
         const output: { context: string[]; prompt?: string } = { context: [] }
         ;(await turns.preparePrompt(sessionID, output))?.()

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs"
 import type { ToolState } from "@opencode-ai/sdk"
 import { describe, expect, test } from "vitest"
+import { nextPartIDs } from "../../../.opencode/baton/handoff/attach-files.ts"
 import { type HandoffFacts, renderDraft, renderHandoffFacts } from "../../../.opencode/baton/handoff/draft.ts"
 import { joinWords, readHistory } from "../../../.opencode/baton/handoff/history.ts"
-import { nextPartIDs } from "../../../.opencode/baton/handoff/injection.ts"
 import { findChain } from "../../../.opencode/baton/handoff/records.ts"
 import * as handoffTools from "../../../.opencode/baton/handoff/tools.ts"
 import { createUserTurns } from "../../../.opencode/baton/handoff/user-turns.ts"
@@ -241,7 +241,7 @@ describe("what belongs to one user message", () => {
     let made = 0
     const handOver = async () => `handoff ${++made}`
     const both = [turns.oncePerTurn("ses_1", handOver), turns.oncePerTurn("ses_1", handOver)]
-    const again = "This was handed over before, and not a second time.\n\nhandoff 1"
+    const again = "Already handed over in this turn; nothing was done again.\n\nhandoff 1"
     expect(await Promise.all(both)).toEqual(["handoff 1", again])
     turns.onMessage("ses_1")
     expect(await turns.oncePerTurn("ses_1", handOver)).toBe("handoff 2")

@@ -61,7 +61,7 @@ const renderUnnamed = (passID: string, files: readonly Unnamed[]): string[] => {
   const call = JSON.stringify({ pass_over_id: passID, artifacts: files.map(({ path }) => path) })
   const lines = files.map(({ path, reason }) => `- ${named(path)}: ${reason}`)
   return [
-    "These are applied by their names alone, and stay pending:",
+    "Not applied yet, since each of these must be named in `artifacts`:",
     ...lines,
     `If they are wanted: pass_over_apply ${call}`,
   ]

@@ -158,7 +158,7 @@ export const validateReturn = (
   const left = MAX_REFUSED_RETURNS - earlierRefusals
   if (left > 0) {
     const again = left === 1 ? "once more" : `${left} times more`
-    const text = `This is not a valid return:\n${problems}\nCall pass_over_return again with this mended; you may try ${again}.`
+    const text = `This is not a valid return:\n${problems}\nCall pass_over_return again with this corrected; you may try ${again}.`
     return { kind: "refused", text }
   }
   const message = `The subagent's return was not valid ${earlierRefusals + 1} times`

@@ -54,14 +54,14 @@ export const refusals = {
   wrongState,
   takenOver: (passID: string): Refusal =>
     wrongState(
-      `another process took the pass ${passID} over while this one stood still: it stored the files as they were then, and later ones are not carried`,
+      `another process took the pass ${passID} over while this one was paused: it stored the files as they were then, and later ones are lost`,
       "Look at what was stored with pass_over_status.",
     ),
   noBoundary: refuse(
     "no-boundary",
     'Tell the user: install bubblewrap and have OpenCode use bash or zsh, or take "sandbox": "os" out of .opencode/pass-over.json.',
   ),
-  failed: refuse("failed", "Mend the cause and try again; what is held stays held."),
+  failed: refuse("failed", "Remove the cause and try again; the stored changes are kept."),
 }
 
 type GitOptions = {

@@ -149,7 +149,8 @@ export const createPassStore = ({ state, log }: PassStoreDeps) => {
     try {
       const record = await read(passID)
       const changed = record && change(record)
-      if (changed && !(await held.isHeld())) throw new Error(`this process stood still and has lost ${passID}`)
+      if (changed && !(await held.isHeld()))
+        throw new Error(`this process was paused too long and lost its lock on ${passID}`)
       if (changed) await save(changed)
       // Files that are found later make it unfinished again.
       if (changed) index[isUnfinished(changed) ? "put" : "drop"](passID, UNFINISHED)

@@ -63,7 +63,7 @@ const RECORD_DEADLINE_MS = 500
 const FIRST_MESSAGES = 2
 
 /** Adds the files that a draft names to the message that contains it, so that the model sees them at its first step, once. */
-export const createInjection = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
+export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
   const pending = new Map<string, Draft>()
 
   /** A draft begins a session; later on its text is a quotation. Reverted messages are already deleted here. */
@@ -129,7 +129,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
     return { from: marker.from, references: readReferences(text), leftOut: record?.leftOut ?? [], recorded }
   }
 
-  const userMessage = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
+  const attachFiles = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
     const { sessionID } = message
     const draft = await draftIn(message, collectUserText(parts))
     if (!draft) return undefined
@@ -160,7 +160,7 @@ export const createInjection = ({ sessions, records, loadFiles, outbox, log, now
 
   return {
     /** @returns the change that adds the files; undefined for a message without a draft */
-    userMessage,
+    attachFiles,
     /** Files of a draft could not be added in time; the next message gets them. */
     isPending: (sessionID: string): boolean => pending.has(sessionID),
     forget: (sessionID: string): void => {

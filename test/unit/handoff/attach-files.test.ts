@@ -1,8 +1,8 @@
 import type { Part, UserMessage } from "@opencode-ai/sdk"
 import { expect, test } from "vitest"
+import { createFileAttachment } from "../../../.opencode/baton/handoff/attach-files.ts"
 import { renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
 import type { LoadedFiles } from "../../../.opencode/baton/handoff/files.ts"
-import { createInjection } from "../../../.opencode/baton/handoff/injection.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { FileReference } from "../../../.opencode/baton/handoff/references.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
@@ -24,7 +24,7 @@ const loadAll = async (references: readonly FileReference[]): Promise<LoadedFile
 const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async () => {} } = {}) => {
   const stored = new Map(records.map((each) => [each.id, each]))
   const added: OutboxEntry[] = []
-  const injection = createInjection({
+  const injection = createFileAttachment({
     sessions: createFakeSessions(new Map([["ses_new", {}]])),
     records: { list: async () => [...stored.values()], write: async (each) => stored.set(each.id, each).size > 0 },
     loadFiles: load,
@@ -35,7 +35,7 @@ const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async ()
   const receive = async (text: string, sessionID = "ses_new", id = "msg_new"): Promise<Part[]> => {
     const parts: Part[] = [{ ...textPart(text), id: "prt_0000000000aaXXXXXXXXXXXXXX" }]
     const info = { ...userMessage(parts).info, id, sessionID } as UserMessage
-    const change = await injection.userMessage(info, parts)
+    const change = await injection.attachFiles(info, parts)
     change?.()
     return parts
   }
