@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BRIEF, type ModelReply, TASK } from "../../support/index.ts"
+import { BRIEF, eventually, LEDGER_WAIT_MS, type ModelReply, TASK } from "../../support/index.ts"
 import { FULL_TOKENS, openServer2, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
@@ -41,6 +41,27 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
       const { description } = await task.ledger.show(task.taskID)
       expect(description.startsWith(TASK.specification)).toBe(true)
       expect(description.match(/Handoff after compaction \d/g)).toEqual(["Handoff after compaction 1"])
+    },
+  )
+
+  test(
+    promised("v2.B2", "each by hand is recorded once, before any turn, and carries on the one before it"),
+    async () => {
+      const task = await openTask2(({ kind, index }) =>
+        kind === "compaction" ? { text: `${SUMMARY}\n2. Summary ${index + 1}.` } : { text: "Going on." },
+      )
+      await using server = await openServer2(task.project)
+      const id = await server.say(task.message)
+      for (let row = 1; row <= 2; row++) {
+        await server.api("POST", `/session/${id}/compact`, {})
+        const written = async () => ((await recordsOf(task)).length === row ? true : undefined)
+        await eventually(`record ${row}`, written, ...LEDGER_WAIT_MS)
+        // Without it there is nothing to compact.
+        await server.say("go on", id)
+      }
+      expect(task.model.received("compaction").at(-1)?.conversation).toContain("Summary 1.")
+      expectKnown(task, task.model.received("turn").at(-1)?.conversation ?? "")
+      expect(await recordsOf(task)).toEqual([1, 2].map((row) => `Compaction ${row}: The lexer was left alone.`))
     },
   )
 
