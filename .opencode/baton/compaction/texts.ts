@@ -6,7 +6,7 @@ import { type Facts, renderFacts, renderTodos } from "../task/activity.ts"
 import { fenced, type Role } from "../task/parse.ts"
 import { renderUserWords, type TaskWords, WORDS_HEADING } from "../task/user-words.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
-import type { SummaryVerdict } from "./summary.ts"
+import { type SummaryVerdict, summaryPart } from "./summary.ts"
 
 type TaskInLedger = {
   title: Untrusted
@@ -231,9 +231,10 @@ export const renderHandoffSection = (
 
 /** Renders the summary that stands in for one which the model did not write. */
 export const renderRescue = ({ said, facts, earlier }: Pick<HandoffInput, "said" | "facts" | "earlier">): string => {
-  const before = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
+  // Its facts and the user's words are older than those below.
+  const before = earlier ? `The handoff before it:\n\n${summaryPart(earlier)}` : "There is no earlier handoff."
   const last = [factsInLedger(facts), ...wordsInLedger(said)]
-  return ["The model wrote no summary at this compaction. Known by program:", before, ...last].join("\n\n")
+  return ["The model wrote no summary at this compaction.", before, ...last].join("\n\n")
 }
 
 /** Renders the section of a session without a compaction on the task; where it has a handoff there, the facts alone count. */
