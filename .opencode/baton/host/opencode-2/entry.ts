@@ -6,7 +6,7 @@ import type { StartFeature } from "../port.ts"
 import { addCommands, readCommands } from "./commands.ts"
 import { hookCompaction } from "./compaction.ts"
 import type { Context, PromptEvent, RequestEvent } from "./context.ts"
-import { inTime, safely } from "./guard.ts"
+import { safely } from "./guard.ts"
 import { type OpenLocation, openLocation } from "./location.ts"
 import { sentMessage } from "./messages.ts"
 import { hookPermissions } from "./permissions.ts"
@@ -19,13 +19,12 @@ const SETUP_DEADLINE_MS = 2_000
 /** A user's message, before it is stored. */
 const onPrompt = async (
   location: OpenLocation,
-  context: Context,
   hooks: Hooks,
   { sessionID, messageID, prompt }: PromptEvent,
 ): Promise<void> => {
   await location.know(sessionID)
   if (!hooks["chat.message"]) return
-  const { agent = "build", model = { id: "", providerID: "" } } = await inTime(context.session.get({ sessionID }))
+  const { agent = "build", model = { id: "", providerID: "" } } = (await location.session(sessionID)) ?? {}
   const { info, parts } = sentMessage({ sessionID, messageID }, prompt.text, { agent, model }, Date.now())
   await hooks["chat.message"]({ sessionID, messageID }, { message: info as UserMessage, parts })
   prompt.text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
@@ -52,7 +51,7 @@ const onRequest = async (location: OpenLocation, hooks: Hooks, event: RequestEve
 const hookSession = async (context: Context, location: OpenLocation, hooks: Hooks): Promise<void> => {
   const { log } = location
   await context.session.hook("prompt", (event) =>
-    safely(log, "prompt", event.sessionID, () => onPrompt(location, context, hooks, event)),
+    safely(log, "prompt", event.sessionID, () => onPrompt(location, hooks, event)),
   )
   await context.session.hook("context", (event) =>
     safely(log, "context", event.sessionID, () => onRequest(location, hooks, event)),

@@ -7,7 +7,7 @@ import { bundleRoot } from "../project.ts"
 import { field } from "../schema.ts"
 import { sharedMap } from "../shared.ts"
 import { createClient, toSessionInfo } from "./client.ts"
-import type { Context, ModelName, RequestEvent } from "./context.ts"
+import type { Context, ModelName, RequestEvent, Session } from "./context.ts"
 import { sessionCreated, toEvents } from "./events.ts"
 import { inTime } from "./guard.ts"
 import { createLogFile } from "./log.ts"
@@ -24,11 +24,13 @@ export type OpenLocation = {
    */
   add(hooks: Hooks): () => Promise<void>
   readonly features: ReadonlySet<Hooks>
-  /** Makes up for the event of a session that began before a plugin could hear of it. */
+  /** Undefined when OpenCode does not say in time. */
+  session(sessionID: string): Promise<Session | undefined>
+  /** Makes up for the event of a session that began before a plugin could hear of it. Never rejects. */
   know(sessionID: string): Promise<void>
   /** One translation of each request for all features. @throws Error when OpenCode does not give the messages */
   request(event: RequestEvent): Promise<Request>
-  /** The context size in tokens; undefined where it is not known. */
+  /** The context size in tokens; undefined where it is not known. Never rejects. */
   contextOf(model: ModelName): Promise<number | undefined>
 }
 
@@ -53,6 +55,16 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
 
   const tell = async (event: Event): Promise<void> => {
     for (const { event: observe } of features) await observe?.({ event })
+  }
+
+  /** A hook goes on without what OpenCode does not say in time. */
+  const ask = async <T>(what: string, work: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await inTime(work)
+    } catch (error) {
+      log.warn(`not known: ${what}`, { error: describeError(error) })
+      return undefined
+    }
   }
 
   const listen = async (): Promise<void> => {
@@ -88,14 +100,14 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
         await hooks.dispose?.()
       }
     },
+    session: (sessionID) => ask("a session", context.session.get({ sessionID })),
     know: async (sessionID) => {
       if (known.has(sessionID)) return
       known.set(sessionID, true)
-      const [session, entries] = await inTime(
-        Promise.all([context.session.get({ sessionID }), context.session.context({ sessionID })]),
-      )
+      const asked = Promise.all([context.session.get({ sessionID }), context.session.context({ sessionID })])
+      const [session, entries] = (await ask("whether a session is new", asked)) ?? []
       // One with messages is older than this process.
-      if (entries.length === 0) await tell(sessionCreated(toSessionInfo(session)))
+      if (session && entries?.length === 0) await tell(sessionCreated(toSessionInfo(session)))
     },
     request: (event) => {
       const begun = requests.get(event) ?? inTime(readRequest(context, event))
@@ -106,8 +118,8 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
       const key = `${providerID}/${id}`
       const size = sizes.get(key)
       if (size !== undefined) return size
-      const { data } = await inTime(context.model.list({}))
-      const found = data.find((model) => model.providerID === providerID && model.id === id)?.limit?.context
+      const models = await ask("the models", context.model.list({}))
+      const found = models?.data.find((model) => model.providerID === providerID && model.id === id)?.limit?.context
       if (found !== undefined && found > 0) sizes.set(key, found)
       return found
     },

@@ -84,13 +84,14 @@ test(
   },
 )
 
-test(promised("v2.A3", "no hook throws, whether OpenCode or the feature fails"), async () => {
+test(promised("v2.A3", "no hook throws, and a message is heard whatever OpenCode does not say"), async () => {
   const refuse = () => Promise.reject(new Error("no"))
   const { context, call } = createFake({ get: refuse, context: refuse, generate: refuse })
   const seen = vi.fn()
   const end = await serve("thing", context, async () => ({
-    "chat.message": async () => seen(),
-    "experimental.chat.messages.transform": async () => seen(),
+    "chat.message": async (_input, { message, parts }) => seen(message.agent, parts.length),
+    "chat.params": async ({ model }) => seen(model.limit.context),
+    "experimental.chat.messages.transform": async () => seen("no messages"),
     "experimental.session.compacting": compacting(() => {
       throw new Error("the feature's own")
     }),
@@ -100,7 +101,7 @@ test(promised("v2.A3", "no hook throws, whether OpenCode or the feature fails"),
   const compaction = request()
   await call("compaction", compaction)
   expect(compaction).not.toHaveProperty("result")
-  expect(seen).not.toHaveBeenCalled()
+  expect(seen.mock.calls).toEqual([["build", 1], [0]])
   await end()
 })
 
