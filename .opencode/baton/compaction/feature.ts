@@ -125,7 +125,12 @@ export const createCompactionFeature = (
   return {
     ...turns,
     prepareNote: (messages: StoredMessage[]) => prepareNote(messages, mayUseShell),
-    runTaskCommand: async (sessionID: string, given: string) => (await taskCommand()).expand(sessionID, given),
+    /** `answer`: what the user is told, if no work begins. */
+    runTaskCommand: async (sessionID: string, given: string) => {
+      const command = await taskCommand()
+      const text = await command.expand(sessionID, given)
+      return { text, answer: command.answerIn(text) }
+    },
     /** Makes a task of a session's first message, where the user wants that. */
     beginTask: async ({ sessionID, id }: UserMessage, parts: readonly Part[]) =>
       (await taskCommand()).begin(sessionID, { messageID: id, text: collectUserText(parts) }),

@@ -7,6 +7,7 @@ import { createLruMap, lazy } from "../host/async.ts"
 import { agentName } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
 import { sharesText } from "../host/messages.ts"
+import type { CommandOutput } from "../host/port.ts"
 import { bundleRoot } from "../host/project.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
@@ -119,14 +120,16 @@ export const createCompactionHooks = (core: Core): Hooks => {
     get tool() {
       return tools()
     },
-    "command.execute.before": hook("command.execute.before", DEADLINE_MS, async (input, { parts }) => {
+    "command.execute.before": hook("command.execute.before", DEADLINE_MS, async (input, output: CommandOutput) => {
+      const { parts } = output
       unopened.delete(input.sessionID)
       const part = parts.find(({ type }) => type === "text")
       commands.set(input.sessionID, { name: input.command, arguments: input.arguments, parts })
       if (input.command !== command || part?.type !== "text") return undefined
-      const text = await (await load()).runTaskCommand(input.sessionID, input.arguments)
+      const { text, answer } = await (await load()).runTaskCommand(input.sessionID, input.arguments)
       return () => {
         part.text = text
+        if (answer !== undefined) output.answer = answer
       }
     }),
     "chat.message": hook("chat.message", DEADLINE_MS, async ({ sessionID }, { message, parts }) => {

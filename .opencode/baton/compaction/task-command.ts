@@ -50,9 +50,15 @@ const USAGE = [
   "- `/task off`: this session works on no task any more",
 ].join("\n")
 
+const BEFORE_ANSWER = "/task\n\n"
+const AFTER_ANSWER = "\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)"
+
 /** An answer to the user: OpenCode shows it as the command's message, and the model gets it, too. */
-const answer = (text: string): string =>
-  `/task\n\n${text}\n\n(Baton's answer to the user, who sees it here. Do nothing and answer with one word.)`
+const answer = (text: string): string => `${BEFORE_ANSWER}${text}${AFTER_ANSWER}`
+
+/** The answer alone; undefined for a message that begins work. */
+const answerIn = (text: string): string | undefined =>
+  text.endsWith(AFTER_ANSWER) ? text.slice(BEFORE_ANSWER.length, -AFTER_ANSWER.length) : undefined
 
 export const createTaskCommand = (deps: TaskCommandDeps) => {
   const { sessions, outbox, ledger, tasks, settings, releaseClaim, notices, projectRoot, log } = deps
@@ -247,6 +253,7 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
       for (const { taskID, isMade } of undone) if (isMade) await cancel(taskID, sessionID)
       for (const { taskID, isMade } of redone) if (isMade) await restore(taskID)
     },
+    answerIn,
     show: async (sessionID: string): Promise<string> => {
       const binding = await tasks.find(sessionID)
       if (!binding) return "This session has no task."

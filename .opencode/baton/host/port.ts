@@ -31,6 +31,9 @@ export type Rescue = {
   readonly text: string
 }
 
+/** The output of a command's hook. A host that can show an answer without asking the model shows this one. */
+export type CommandOutput = Parameters<NonNullable<Hooks["command.execute.before"]>>[1] & { answer?: string }
+
 /** The output of the compacting hook. A host that asks for the summary itself takes the rescue where the answer is of no use. */
 export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1] & {
   rescue?: Rescue

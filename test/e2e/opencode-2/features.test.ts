@@ -19,6 +19,24 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.definitionOfDone)
   })
 
+  test(promised("v2.B4", "the answer to /task is a lasting line, for which no model is asked"), async () => {
+    const task = await openTask2(() => ({ text: "Understood." }))
+    await using server = await openServer2(task.project)
+    const id = await server.say(task.message)
+    const asked = task.model.received("turn").length
+    await server.command(id, "task", "")
+    await server.say("go on", id)
+    // The message's own requests, and none for the answer before it.
+    expect(task.model.received("turn")).toHaveLength(asked + 1)
+    const { data } = await server.api("GET", `/session/${id}/message`)
+    expect(JSON.stringify(data)).toContain(`"description":"/task\\nThis session's task: ${task.taskID}`)
+    const { conversation = "" } = task.model.received("turn").at(-1) ?? {}
+    expect(conversation).toContain("The user typed /task, and Baton answered:")
+    const words = task.project.read(`.opencode/state/tasks/${id}.json`)
+    expect(words).toContain("go on")
+    expect(words, "it is no word of the user's").not.toContain("Baton answered")
+  })
+
   test(promised("v2.B4", "an agent without a shell gets the tools in its place, another does not"), async () => {
     const agent = { quiet: { mode: "primary", description: "Without a shell", permission: { bash: "deny" } } }
     const task = await openTask2(

@@ -1,5 +1,6 @@
 import type { Config, Hooks } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
+import type { CommandOutput } from "../port.ts"
 import { sharedMap } from "../shared.ts"
 import type { Context } from "./context.ts"
 
@@ -17,8 +18,17 @@ export const readCommands = async (context: Context): Promise<Commands> => {
   return Object.fromEntries(others.map(({ name }) => [name, { template: "" }]))
 }
 
-/** Takes what OpenCode 1 tells all plugins before a command's message is sent; they may change its parts. */
+/** Takes what OpenCode 1 tells all plugins before a command's message is sent; they may change its parts, or answer it. */
 type Tell = (...given: Parameters<NonNullable<Hooks["command.execute.before"]>>) => Promise<void>
+
+/** Shows an answer as a lasting line, for which no model is asked; the model reads it with the user's next message. */
+const showAnswer = (context: Context, sessionID: string, typed: string, answer: string): Promise<unknown> =>
+  context.session.synthetic({
+    sessionID,
+    text: `The user typed ${typed}, and Baton answered:\n\n${answer}`,
+    description: `${typed}\n${answer}`,
+    resume: false,
+  })
 
 /**
  * Adds commands whose template is sent as the user's message, as in OpenCode 1. The template is read at each use.
@@ -46,8 +56,10 @@ export const addCommands = async (
           const text = (commands[name]?.template ?? "").replaceAll("$ARGUMENTS", () => given)
           const part = { id: "prt_command", sessionID, messageID: "", type: "text" as const, text }
           const parts: Part[] = [part]
-          await tell({ command: name, sessionID, arguments: given }, { parts })
-          await context.session.prompt({ sessionID, text: part.text })
+          const output: CommandOutput = { parts }
+          await tell({ command: name, sessionID, arguments: given }, output)
+          if (output.answer === undefined) await context.session.prompt({ sessionID, text: part.text })
+          else await showAnswer(context, sessionID, `/${name} ${given}`.trim(), output.answer)
         },
       })
   })

@@ -61,6 +61,10 @@ type SessionDomain = Hooked<SessionEvents> & {
   /** The messages since the newest compaction, which is the first of them. */
   context(input: Of): Promise<readonly unknown[]>
   prompt(input: Of & { readonly text: string }): Promise<unknown>
+  /** Adds a message of the program's. With a description, the interface shows that; without `resume`, no model is asked. */
+  synthetic(
+    input: Of & { readonly text: string; readonly description: string; readonly resume: false },
+  ): Promise<unknown>
   /** Asks the session's model, with the session's messages before this prompt. */
   generate(input: Of & { readonly prompt: string }): Promise<{ readonly text?: string }>
 }
