@@ -417,6 +417,8 @@ export const REQUIREMENTS = {
   "v2.A2": "Each plugin file loads on 1.2.15, 1.18.33 and 2.0.15, and serves once on each; none is listed as failed.",
   "v2.A3":
     "On OpenCode 2 setup ends in time, no failing or late hook fails a turn, a reload starts the plugins again that it concerns, and the end of a location ends all.",
+  "v2.A4":
+    "In a clone the first start on OpenCode 2 has the package manager in OpenCode's binary install zod, once, in the background.",
   "v2.B1": "On OpenCode 2 each request of a session with a task holds the task, the first already, also in a child.",
   "v2.B2":
     "On OpenCode 2 the summary is written by Baton's prompt, recorded once, and each later request holds the note beside it.",

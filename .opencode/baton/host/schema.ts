@@ -42,13 +42,16 @@ export type Parsed<Schema extends (z: Zod) => ZodType> = output<ReturnType<Schem
 /** Beside an installed bundle; the installer puts it there. */
 const CARRIED = new URL("../zod/classic/external.js", import.meta.url)
 
-/** In a clone OpenCode 1 has installed it with its plugin package; the npm package has it as its own dependency. */
+/** In a clone, by its path: where a package was missing once, Bun does not find it by its name later. */
+const INSTALLED = new URL("../../node_modules/zod/index.js", import.meta.url)
+
+/** In a clone OpenCode has installed it, OpenCode 1 with its plugin package; the npm package has it as its own dependency. */
 const findZod = async (): Promise<Zod> => {
   if (existsSync(CARRIED)) return import(CARRIED.href)
   try {
     return (await import("@opencode-ai/plugin/tool")).tool.schema
   } catch {
-    const found: Partial<Zod> = await import("zod")
+    const found: Partial<Zod> = await (existsSync(INSTALLED) ? import(INSTALLED.href) : import("zod"))
     // A project's own may be an older one.
     if (found.strictObject && found.iso) return found as Zod
     throw new Error("the zod that was found is older than version 4")
@@ -60,12 +63,12 @@ let loading: Promise<Zod> | undefined
 /**
  * Loads zod at its first use: importing it takes about 25 ms, too long for init (see docs/benchmarks.md).
  *
- * @throws Error in a clone that OpenCode 1 was not started in yet
+ * @throws Error in a clone that OpenCode was not started in yet
  */
 export const loadZod = (): Promise<Zod> => {
   loading ??= findZod().catch((cause: unknown) => {
     loading = undefined
-    throw new Error("zod is not installed: start OpenCode 1 here once with the network on, or install Baton", { cause })
+    throw new Error("zod is not installed: start OpenCode here once with the network on, or install Baton", { cause })
   })
   return loading
 }

@@ -136,8 +136,10 @@ export const dependenciesCheck: Check = {
     if (existsSync(join(folder, "baton", "zod", "core"))) return [ok("zod comes with the bundle")]
     const found = findPackage(folder)
     if (found !== undefined) return [ok(`@opencode-ai/plugin is there, and zod with it (${found})`)]
+    const installed = join(folder, "node_modules", "zod", "index.js")
+    if (existsSync(installed)) return [ok(`zod is installed (${installed})`)]
     const fix =
-      "Start OpenCode 1 here once with the network on, which installs it; or install Baton again, which brings it along."
+      "Start OpenCode here once with the network on, which installs it; or install Baton again, which brings it along."
     return [warning("zod is missing, without which nothing that is stored can be read", fix)]
   },
 }

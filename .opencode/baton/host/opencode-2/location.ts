@@ -3,6 +3,7 @@ import type { Event } from "@opencode-ai/sdk"
 import { createLruMap } from "../async.ts"
 import { createLog, describeError, type Log } from "../log.ts"
 import { type Host, NOT_YET_ON_2 } from "../port.ts"
+import { createProcessRunner } from "../process.ts"
 import { bundleRoot } from "../project.ts"
 import { field } from "../schema.ts"
 import { sharedMap } from "../shared.ts"
@@ -11,6 +12,7 @@ import type { Context, ModelName, RequestEvent, Session } from "./context.ts"
 import { sessionCreated, toEvents } from "./events.ts"
 import { inTime } from "./guard.ts"
 import { createLogFile } from "./log.ts"
+import { bringZod } from "./packages.ts"
 import { type Request, readRequest } from "./request.ts"
 
 /** A folder that OpenCode 2 has open. All of the bundle's plugins share it. */
@@ -80,6 +82,9 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
       }
   }
 
+  bringZod(createProcessRunner({ shell: undefined }), log).catch((error: unknown) =>
+    log.warn("zod could not be looked for", { error: describeError(error) }),
+  )
   listen().catch((error: unknown) => {
     if (!ending.signal.aborted) log.error("no event is heard any more", { error: describeError(error) })
   })

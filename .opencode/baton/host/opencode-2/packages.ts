@@ -1,0 +1,49 @@
+import { existsSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import type { Log } from "../log.ts"
+import type { RunProcess } from "../process.ts"
+import { bundleRoot } from "../project.ts"
+import { field, loadZod, text } from "../schema.ts"
+import { readOwnTextSync } from "../untrusted.ts"
+
+/** A slow network; nothing waits for it. */
+const DEADLINE_MS = 120_000
+
+/** The version that a clone of Baton is locked to; any of the fourth beside a bundle that was copied by hand. */
+const wantedVersion = (root: string): string => {
+  try {
+    return text(field(JSON.parse(readOwnTextSync(join(root, "package.json"), { isForeign: true })), "dependencies", "zod")) ?? "4"
+  } catch {
+    return "4"
+  }
+}
+
+const hasZod = (): Promise<boolean> =>
+  loadZod().then(
+    () => true,
+    () => false,
+  )
+
+/**
+ * OpenCode 1 installs what plugins need into `.opencode`; OpenCode 2 does not. Where zod did not come along with the bundle, as in a
+ * clone, the package manager in OpenCode's own binary brings it, once. A package.json that is there already is not touched: doctor says
+ * what to do.
+ */
+export const bringZod = async (run: RunProcess, log: Log): Promise<void> => {
+  const folder = dirname(bundleRoot)
+  const manifest = join(folder, "package.json")
+  if ((await hasZod()) || existsSync(manifest)) return
+  // Without one, the nearest above would be changed.
+  writeFileSync(manifest, "{}\n", { flag: "wx" })
+  const version = wantedVersion(dirname(folder))
+  log.info("zod is being installed into .opencode, once", { version })
+  const outcome = await run([process.execPath, "add", "--exact", `zod@${version}`], {
+    cwd: folder,
+    deadlineMs: DEADLINE_MS,
+    env: { BUN_BE_BUN: "1" },
+  })
+  if (outcome.kind === "exited" && outcome.exitCode === 0)
+    return log.info("zod is installed", { isFound: await hasZod() })
+  const reason = outcome.kind === "exited" ? outcome.stderr.slice(-300) : outcome.kind
+  log.warn("zod could not be installed: records wait in the outbox; ./scripts/install brings it along", { reason })
+}

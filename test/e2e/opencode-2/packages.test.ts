@@ -1,0 +1,63 @@
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, rmSync } from "node:fs"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import { describe, expect, onTestFinished, test } from "vitest"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { eventually, TASK } from "../../support/index.ts"
+import { openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
+import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
+
+/** A package registry that has zod alone. @returns its address */
+const serveZod = async (): Promise<string> => {
+  const folder = join(import.meta.dirname, "../../../node_modules/zod")
+  const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+  const archive = join(temporaryFolder(), "zod.tgz")
+  execFileSync("tar", ["-czf", archive, "--transform", "s,^zod,package,", "-C", join(folder, ".."), "zod"])
+  const content = readFileSync(archive)
+  const integrity = `sha512-${createHash("sha512").update(content).digest("base64")}`
+  const server = createServer(({ url = "", headers }, response) => {
+    if (url.endsWith(".tgz")) return response.end(content)
+    if (url !== "/zod") return response.writeHead(404).end("{}")
+    const tarball = `http://${headers.host}/zod.tgz`
+    const versions = { [version]: { name: "zod", version, dist: { tarball, integrity } } }
+    return response.end(JSON.stringify({ name: "zod", "dist-tags": { latest: version }, versions }))
+  })
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`
+}
+
+describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
+  test(promised("v2.A4", "a clone's first start installs zod by OpenCode's own binary, and records come"), async () => {
+    const task = await openTask2(() => ({ text: "The lexer is done." }))
+    const folder = join(task.project.directory, ".opencode")
+    rmSync(join(folder, "baton/zod"), { recursive: true })
+    const registry = await serveZod()
+    await using server = await openServer2(task.project, { npm_config_registry: registry })
+    const id = await server.say(task.message)
+    await eventually("zod", () => existsSync(join(folder, "node_modules/zod/package.json")) || undefined)
+    await eventually("the line of the log", () =>
+      task.project.batonLog().find((line) => line.includes("zod is installed")),
+    )
+    await server.api("POST", `/session/${id}/compact`, {})
+    const described = async () => {
+      const { description } = await task.ledger.show(task.taskID)
+      return description.includes("# Handoff after compaction 1") ? description : undefined
+    }
+    expect(await eventually("the record", described)).toContain(TASK.specification)
+  })
+
+  test(promised("v2.A4", "a package.json that is there is not touched, and the log says what to do"), async () => {
+    const task = await openTask2(() => ({ text: "Done." }))
+    const folder = join(task.project.directory, ".opencode")
+    rmSync(join(folder, "baton/zod"), { recursive: true })
+    task.project.write(".opencode/package.json", '{"name":"mine"}\n')
+    await task.runWell(task.message)
+    expect(task.project.read(".opencode/package.json")).toBe('{"name":"mine"}\n')
+    expect(existsSync(join(folder, "node_modules"))).toBe(false)
+  })
+})
