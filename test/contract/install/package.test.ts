@@ -103,7 +103,7 @@ describe("the tarball of npm pack", () => {
       const bad = JSON.stringify(findings.filter(({ status }) => status !== "ok"))
       expect(installed.filter((path) => bad.includes(path))).toEqual([])
     }
-    writeFileSync(join(folder, ".opencode/baton.json"), '{"autoTask": true,}')
+    writeFileSync(join(folder, ".opencode/baton.json"), '{"autoTask": true')
     expect(baton(["doctor"], runtime).stdout).toMatch(/warning +settings +\.opencode\/baton\.json cannot be used/)
   })
 

@@ -317,7 +317,7 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
       expect(lost).toContain("another process took the pass pass_")
       expect(lost).not.toContain("src/taken-late.ts")
       expect(
-        turnsOf(task).filter((text) => text.includes("later ones are not carried")),
+        turnsOf(task).filter((text) => text.includes("later ones are lost")),
         "its child",
       ).not.toEqual([])
 
