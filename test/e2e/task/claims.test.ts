@@ -114,6 +114,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await stop()
       await task.say("WRITE: third.txt", first)
       expect(written("third.txt"), "the second is idle").toBe(true)
+      // A ledger that is slow once leaves the claim to a later tool.
+      await task.say("RUN: true\nRUN: true\nRUN: true", first)
       await awaitClaim(task, first)
     },
   )
