@@ -43,7 +43,7 @@ const BEGIN = "Begin the work on it."
 const USAGE = [
   "- `/task`: this session's task, and what there is to do",
   "- `/task WORD…`: looks for a task by its title or id",
-  "- `/task ts-… [what to heed]`: begins the work on a task here",
+  "- `/task ts-… [instructions]`: begins the work on a task here",
   "- `/task new TITLE`: makes a task and begins the work on it here",
   "- `/task queue`: puts this session's task among those that workers take",
   "- `/task done`: sets this session's task to done",

@@ -4,6 +4,7 @@ import type { Log } from "../log.ts"
 import type { RunProcess } from "../process.ts"
 import { bundleRoot } from "../project.ts"
 import { field, loadZod, text } from "../schema.ts"
+import { cutTextStart } from "../text.ts"
 import { readOwnTextSync } from "../untrusted.ts"
 
 /** A slow network; nothing waits for it. */
@@ -12,7 +13,11 @@ const DEADLINE_MS = 120_000
 /** The version that a clone of Baton is locked to; any of the fourth beside a bundle that was copied by hand. */
 const wantedVersion = (root: string): string => {
   try {
-    return text(field(JSON.parse(readOwnTextSync(join(root, "package.json"), { isForeign: true })), "dependencies", "zod")) ?? "4"
+    return (
+      text(
+        field(JSON.parse(readOwnTextSync(join(root, "package.json"), { isForeign: true })), "dependencies", "zod"),
+      ) ?? "4"
+    )
   } catch {
     return "4"
   }
@@ -44,6 +49,6 @@ export const bringZod = async (run: RunProcess, log: Log): Promise<void> => {
   })
   if (outcome.kind === "exited" && outcome.exitCode === 0)
     return log.info("zod is installed", { isFound: await hasZod() })
-  const reason = outcome.kind === "exited" ? outcome.stderr.slice(-300) : outcome.kind
+  const reason = outcome.kind === "exited" ? cutTextStart(outcome.stderr, 300) : outcome.kind
   log.warn("zod could not be installed: records wait in the outbox; ./scripts/install brings it along", { reason })
 }
