@@ -37,8 +37,9 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
       expect(occurrences(last, "[Baton] ")).toBe(1)
       expect(last).toContain(TASK.title)
       await server.command(id, "task", "")
-      const answer = await eventually("the command's message", () => task.model.received("turn")[2])
-      expect(answer.conversation).toContain("/task")
+      await server.say("and on", id)
+      const answered = task.model.received("turn").at(-1)?.conversation ?? ""
+      expect(occurrences(answered, "The user typed /task, and Baton answered:")).toBe(1)
       expect(problems(task)).toEqual([])
     },
   )

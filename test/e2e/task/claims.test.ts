@@ -112,11 +112,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(written("second.txt")).toBe(true)
       await awaitClaim(task, second)
       await stop()
-      await task.say("WRITE: third.txt", first)
-      expect(written("third.txt"), "the second is idle").toBe(true)
-      // A ledger that is slow once leaves the claim to a later tool.
+      // A tool waits a second for its claim: where the ledger is slower, a later one has it.
       await task.say("RUN: true\nRUN: true\nRUN: true", first)
       await awaitClaim(task, first)
+      await task.say("WRITE: third.txt", first)
+      expect(written("third.txt"), "the second is idle").toBe(true)
     },
   )
 
