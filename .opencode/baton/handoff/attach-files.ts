@@ -38,7 +38,7 @@ export const nextPartIDs = (existing: readonly string[], count: number, now: num
   })
 }
 
-type InjectionDeps = {
+type AttachmentDeps = {
   sessions: Pick<Sessions, "messages">
   records: HandoffRecords
   loadFiles: (references: readonly WrittenReference[]) => Promise<LoadedFiles>
@@ -63,7 +63,7 @@ const RECORD_DEADLINE_MS = 500
 const FIRST_MESSAGES = 2
 
 /** Adds the files that a draft names to the message that contains it, so that the model sees them at its first step, once. */
-export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log, now }: InjectionDeps) => {
+export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log, now }: AttachmentDeps) => {
   const pending = new Map<string, Draft>()
 
   /** A draft begins a session; later on its text is a quotation. Reverted messages are already deleted here. */

@@ -4,6 +4,11 @@ import { BRIEF, TASK } from "../../support/index.ts"
 import { openCodeLog2, openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
+if (!HAS_OPENCODE_2)
+  test("NOT RUN, for want of OpenCode 2 on this system: all of test/e2e/opencode-2", () => {
+    console.warn("NOT RUN: OpenCode 2.0.15 is on npm for Linux on x64 alone")
+  })
+
 describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   test(
     promised(["v2.A2", "v2.C0"], "no plugin fails, and one line of the log says what is not there yet"),

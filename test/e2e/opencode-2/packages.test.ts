@@ -43,12 +43,34 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     await eventually("the line of the log", () =>
       task.project.batonLog().find((line) => line.includes("zod is installed")),
     )
+    // Nothing of it is for the project's git.
+    const changed = execFileSync("git", ["status", "--porcelain", "-uall"], {
+      cwd: task.project.directory,
+      encoding: "utf8",
+    })
+    expect(changed.split("\n").filter((line) => /^\?\? \.opencode\/(?!state)/.test(line))).toEqual([])
     await server.api("POST", `/session/${id}/compact`, {})
     const described = async () => {
       const { description } = await task.ledger.show(task.taskID)
       return description.includes("# Handoff after compaction 1") ? description : undefined
     }
     expect(await eventually("the record", described)).toContain(TASK.specification)
+  })
+
+  test(promised("v2.A4", "without a registry the session goes on, and the next start tries again"), async () => {
+    const task = await openTask2(() => ({ text: "Done." }), {
+      environment: { npm_config_registry: "http://127.0.0.1:9/" },
+    })
+    const folder = join(task.project.directory, ".opencode")
+    rmSync(join(folder, "baton/zod"), { recursive: true })
+    for (let start = 1; start <= 2; start++) {
+      await using server = await openServer2(task.project)
+      await server.say(task.message)
+      const failures = () => task.project.batonLog().filter((line) => line.includes("zod could not be installed"))
+      await eventually("the failure in the log", () => failures().length === start || undefined)
+      expect(existsSync(join(folder, "package.json"))).toBe(false)
+    }
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(task.taskID)
   })
 
   test(promised("v2.A4", "a package.json that is there is not touched, and the log says what to do"), async () => {

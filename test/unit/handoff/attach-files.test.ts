@@ -24,7 +24,7 @@ const loadAll = async (references: readonly FileReference[]): Promise<LoadedFile
 const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async () => {} } = {}) => {
   const stored = new Map(records.map((each) => [each.id, each]))
   const added: OutboxEntry[] = []
-  const injection = createFileAttachment({
+  const attachment = createFileAttachment({
     sessions: createFakeSessions(new Map([["ses_new", {}]])),
     records: { list: async () => [...stored.values()], write: async (each) => stored.set(each.id, each).size > 0 },
     loadFiles: load,
@@ -35,11 +35,11 @@ const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async ()
   const receive = async (text: string, sessionID = "ses_new", id = "msg_new"): Promise<Part[]> => {
     const parts: Part[] = [{ ...textPart(text), id: "prt_0000000000aaXXXXXXXXXXXXXX" }]
     const info = { ...userMessage(parts).info, id, sessionID } as UserMessage
-    const change = await injection.attachFiles(info, parts)
+    const change = await attachment.attachFiles(info, parts)
     change?.()
     return parts
   }
-  return { receive, stored, added, injection }
+  return { receive, stored, added, attachment }
 }
 
 const synthetic = (parts: Part[]): string[] =>
@@ -98,20 +98,20 @@ test.each([
 test(promised("handoff.C4", "files that failed to come are tried again with the next message, once"), async () => {
   let fails = true
   const load: typeof loadAll = (files) => (fails ? Promise.reject(new Error("the disk is away")) : loadAll(files))
-  const { receive, injection } = setUp({ load })
+  const { receive, attachment } = setUp({ load })
   await expect(receive(DRAFT)).rejects.toThrow("the disk is away")
-  expect(injection.isPending("ses_new")).toBe(true)
+  expect(attachment.isPending("ses_new")).toBe(true)
   fails = false
   expect(synthetic(await receive("Go on.", "ses_new", "msg_2"))).toEqual(["header a.ts", "content a.ts"])
-  expect(injection.isPending("ses_new")).toBe(false)
+  expect(attachment.isPending("ses_new")).toBe(false)
   expect(synthetic(await receive("And on.", "ses_new", "msg_3"))).toEqual([])
 })
 
 test(promised("handoff.C5", "a deleted session's pending files are forgotten"), async () => {
-  const { receive, injection } = setUp({ load: async () => Promise.reject(new Error("away")) })
+  const { receive, attachment } = setUp({ load: async () => Promise.reject(new Error("away")) })
   await expect(receive(DRAFT)).rejects.toThrow()
-  injection.forget("ses_new")
-  expect(injection.isPending("ses_new")).toBe(false)
+  attachment.forget("ses_new")
+  expect(attachment.isPending("ses_new")).toBe(false)
 })
 
 test(promised("people.A2", "a file that was left out of the draft is named, unless it was added since"), async () => {

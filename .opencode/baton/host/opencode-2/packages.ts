@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { Log } from "../log.ts"
 import type { RunProcess } from "../process.ts"
@@ -9,6 +9,11 @@ import { readOwnTextSync } from "../untrusted.ts"
 
 /** A slow network; nothing waits for it. */
 const DEADLINE_MS = 120_000
+
+/** Of an installation that was cut short: not a user's. */
+const BEGUN = "{}\n"
+/** As OpenCode 1 writes it, where there is none. */
+const IGNORED = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n"
 
 /** The version that a clone of Baton is locked to; any of the fourth beside a bundle that was copied by hand. */
 const wantedVersion = (root: string): string => {
@@ -29,17 +34,29 @@ const hasZod = (): Promise<boolean> =>
     () => false,
   )
 
+/** @returns false for another file of that name */
+const putFile = (path: string, text: string): boolean => {
+  try {
+    writeFileSync(path, text, { flag: "wx" })
+    return true
+  } catch {
+    // It is there.
+    return readOwnTextSync(path, { isForeign: true }) === text
+  }
+}
+
 /**
  * OpenCode 1 installs what plugins need into `.opencode`; OpenCode 2 does not. Where zod did not come along with the bundle, as in a
  * clone, the package manager in OpenCode's own binary brings it, once. A package.json that is there already is not touched: doctor says
  * what to do.
  */
 export const bringZod = async (run: RunProcess, log: Log): Promise<void> => {
+  if (await hasZod()) return
   const folder = dirname(bundleRoot)
   const manifest = join(folder, "package.json")
-  if ((await hasZod()) || existsSync(manifest)) return
   // Without one, the nearest above would be changed.
-  writeFileSync(manifest, "{}\n", { flag: "wx" })
+  if (process.versions.bun === undefined || !putFile(manifest, BEGUN)) return
+  putFile(join(folder, ".gitignore"), IGNORED)
   const version = wantedVersion(dirname(folder))
   log.info("zod is being installed into .opencode, once", { version })
   const outcome = await run([process.execPath, "add", "--exact", `zod@${version}`], {
@@ -49,6 +66,8 @@ export const bringZod = async (run: RunProcess, log: Log): Promise<void> => {
   })
   if (outcome.kind === "exited" && outcome.exitCode === 0)
     return log.info("zod is installed", { isFound: await hasZod() })
+  // So that the next start tries again.
+  rmSync(manifest, { force: true })
   const reason = outcome.kind === "exited" ? cutTextStart(outcome.stderr, 300) : outcome.kind
   log.warn("zod could not be installed: records wait in the outbox; ./scripts/install brings it along", { reason })
 }
