@@ -8,6 +8,7 @@ import { type ModelProject, openModelProject, workerMessage } from "../../test/s
 import { REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"
 import { type RunResult, runProgram } from "../../test/support/opencode/opencode-run.ts"
 import { passMetadata, passRecord, passRequest } from "../../test/support/opencode/pass-over-values.ts"
+import { carryZod } from "../../test/support/opencode/test-project.ts"
 import { interleave, pairRatios } from "./measure.ts"
 import { INSIDE, runInside, useProbe } from "./project.ts"
 import type { Benchmark } from "./results.ts"
@@ -38,19 +39,29 @@ export const measureLoad: Benchmark = async ({ binary, quick, figure }) => {
   figure("load.zod", "zod, loaded when stored data is first read", "ms", fresh.zod)
 }
 
-/** `bare`: in a project that has no `.opencode` at all, for which OpenCode has less to do. */
-type Way = "bare" | "without" | "with" | "withoutTask" | "withTask"
+/**
+ * `bare`: in a project that has no `.opencode` at all, for which OpenCode has less to do; `cloneTask`: zod is not beside the bundle,
+ * but among the packages that OpenCode 1 installs for plugins.
+ */
+type Way = "bare" | "without" | "with" | "withoutTask" | "withTask" | "cloneTask"
 
 /** Measures an `opencode run` with one turn, with and without the bundle, and its part before the model request. */
 export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   // In 40 rounds two projects that are the same differ by up to 2 %.
-  const rounds = quick ? 2 : 60
+  const rounds = quick ? 2 : 40
   let askedAt: number | undefined
   const answer: Script = ({ kind }) => {
     if (kind === "turn") askedAt ??= performance.now()
     return { text: "Hello." }
   }
-  const asked = { bare: [], without: [], with: [], withoutTask: [], withTask: [] } as Record<Way, number[]>
+  const asked: Record<Way, number[]> = {
+    bare: [],
+    without: [],
+    with: [],
+    withoutTask: [],
+    withTask: [],
+    cloneTask: [],
+  }
   const timed = async (name: Way, { runWell }: ModelProject, message: string): Promise<number> => {
     askedAt = undefined
     const startedAt = performance.now()
@@ -62,16 +73,21 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   rmSync(join(bare.project.directory, ".opencode"), { recursive: true })
   await using without = await openModelProject(binary, answer, { bundle: "none" })
   await using withBundle = await openModelProject(binary, answer)
+  await using clone = await openModelProject(binary, answer)
   // As `init` leaves a project.
-  withBundle.project.write(POLICY_FILE, readFileSync(join(REPOSITORY, POLICY_FILE), "utf8"))
+  for (const { project } of [withBundle, clone])
+    project.write(POLICY_FILE, readFileSync(join(REPOSITORY, POLICY_FILE), "utf8"))
+  carryZod(withBundle.project.directory)
   const taskHello = workerMessage(await withBundle.addTask(), HELLO)
-  for (const { runWell } of [bare, without, withBundle]) await runWell(taskHello)
+  const cloneTaskHello = workerMessage(await clone.addTask(), HELLO)
+  for (const { runWell } of [bare, without, withBundle, clone]) await runWell(taskHello)
   const subjects = {
     bare: () => timed("bare", bare, HELLO),
     without: () => timed("without", without, HELLO),
     with: () => timed("with", withBundle, HELLO),
     withoutTask: () => timed("withoutTask", without, taskHello),
     withTask: () => timed("withTask", withBundle, taskHello),
+    cloneTask: () => timed("cloneTask", clone, cloneTaskHello),
   }
   const whole = await interleave(subjects, rounds)
   const ratios = (id: string, what: string, withLine: string, times: Record<Way, number[]>): void => {
@@ -83,6 +99,8 @@ export const measureStart: Benchmark = async ({ binary, quick, figure }) => {
   figure("start.with", "`opencode run`, with the bundle", "ms", whole.with)
   ratios("", "with ÷ without", "message with a `Task:` line", whole)
   ratios("asked-", "until the model is asked", "`Task:` line", asked)
+  const zod = "until the model is asked, `Task:` line, zod beside the bundle ÷ among OpenCode's packages"
+  figure("start.zod-ratio", zod, "×", pairRatios(asked.cloneTask, asked.withTask))
   const folder = pairRatios(asked.bare, asked.without)
   figure("start.folder-ratio", "the same without the bundle, a project with `.opencode` ÷ one without", "×", folder)
 }

@@ -12,7 +12,8 @@ import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
 import { createUserTurns } from "./user-turns.ts"
 
-const MESSAGE_DEADLINE_MS = 3_000
+/** Only a draft, or the message after one that was late, takes time: without its files the new session would begin blind. */
+const MESSAGE_DEADLINE_MS = 10_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
 

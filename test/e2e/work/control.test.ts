@@ -8,6 +8,7 @@ import { promised } from "../../requirements.ts"
 import {
   BOTH_ENDS,
   bash,
+  deadline,
   eventually,
   LEDGER_WAIT_MS,
   NEWEST_OR_ALL,
@@ -83,13 +84,14 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   once(promised("work.B1", "begins no task from the given time on"), async () => {
     const work = await openWorkProject(binary, awaitingFile)
     const [first, second] = [await work.add("First"), await work.add("Second")]
-    const soon = new Date(Date.now() + 60_000)
+    // A whole minute that is still to come when the program has started: one that has passed is tomorrow's.
+    const soon = new Date(Date.now() + 60_000 + deadline(30_000))
     const clock = [soon.getHours(), soon.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":")
     const working = work.work(["--until", clock])
     await begun(work, first)
     const isDraining = async () =>
       (await work.baton(["work", "status", "-p", "demo"])).stdout.includes("draining") || undefined
-    await eventually("the time", isDraining, 70_000 + LEDGER_WAIT_MS[0], LEDGER_WAIT_MS[1])
+    await eventually("the time", isDraining, 90_000 + LEDGER_WAIT_MS[0], LEDGER_WAIT_MS[1])
     work.project.write(`go.${first}`, "")
     const { exitCode, events } = await working
     expect(exitCode).toBe(3)

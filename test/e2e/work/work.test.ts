@@ -156,9 +156,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         return runs === 1 ? bash("sleep 600 & echo $! >shell.pid; sleep 600") : doing()(request)
       })
       await work.add("First")
-      const { exitCode, events } = await work.work(["--stuck", `${deadline(8_000) / 1_000}s`])
-      expect(exitCode).toBe(0)
+      const { exitCode, events } = await work.work(["--stuck", `${deadline(15_000) / 1_000}s`])
+      // The second agent's start has to take less than that on a busy machine.
       expect(ended(events)).toEqual(["stuck: open", "done: done"])
+      expect(exitCode).toBe(0)
       expect(events.filter(({ event }) => event === "started").map(({ isResumed }) => isResumed)).toEqual([
         false,
         false,

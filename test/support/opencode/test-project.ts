@@ -86,7 +86,7 @@ export const GIT_IDENTITY = ["user.name=Test", "user.email=test@example.invalid"
 const ONE_PACK = ["-c", "core.compression=0", "-c", "core.bigFileThreshold=1"]
 
 /** Adds the packages that the installer brings along, since OpenCode 2 installs none. */
-const carryZod = (directory: string): void => {
+export const carryZod = (directory: string): void => {
   for (const [path, content] of zodFiles(REPOSITORY)) {
     mkdirSync(dirname(join(directory, path)), { recursive: true })
     writeFileSync(join(directory, path), content)
