@@ -12,9 +12,9 @@ import {
   retryDelay,
   runWithRetry,
 } from "../../../.opencode/baton/pass-over/child/session.ts"
-import { checkToolCall, hiddenTools, withoutCommands } from "../../../.opencode/baton/pass-over/events.ts"
 import { lostError } from "../../../.opencode/baton/pass-over/result/work-output.ts"
 import { toSandboxPaths } from "../../../.opencode/baton/pass-over/sandbox/paths.ts"
+import { checkToolCall, hiddenTools, withoutCommands } from "../../../.opencode/baton/pass-over/session-hooks.ts"
 import { parsePassSignal } from "../../../.opencode/baton/pass-over/signals.ts"
 import { NO_WORDS } from "../../../.opencode/baton/task/user-words.ts"
 import { protectedPaths, protectFiles } from "../../../.opencode/baton/write-guard/rules.ts"
