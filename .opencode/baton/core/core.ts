@@ -10,38 +10,34 @@ import { sharedMap } from "../host/shared.ts"
 import type { StateFolder } from "../host/state.ts"
 import type { Services } from "./services.ts"
 
-type Holder = { bundleRoot: string; token: symbol }
+type Copy = { bundleRoot: string; token: symbol }
 
-const claims = sharedMap<Holder>("bundle-claims")
+/** The copy that serves, by feature and directory. */
+const serving = sharedMap<Copy>("bundle-serving")
 
 const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}${sep}`)
 
 /**
- * Claims a feature for this copy of the bundle: OpenCode loads a global and a project copy side by side, and both would
- * answer every hook. The claim is kept by directory, because one server serves several projects.
+ * Finds out which copy of the bundle serves a feature: OpenCode loads a global and a project copy side by side, and both would answer
+ * every hook. Kept by directory, because one server serves several projects.
  *
  * The copy inside the project takes precedence; otherwise the first one loaded serves. When the same copy is loaded again
  * (OpenCode re-initialises a directory), the new instance takes over.
  */
-export const claimBundle = (options: {
-  feature: string
-  directory: string
-  projectRoot: string
-  bundleRoot: string
-}) => {
+export const enterCopy = (options: { feature: string; directory: string; projectRoot: string; bundleRoot: string }) => {
   const { feature, directory, projectRoot, bundleRoot } = options
   const key = `${feature}\n${directory}`
-  const mine: Holder = { bundleRoot, token: Symbol(feature) }
-  const current = claims.get(key)
+  const mine: Copy = { bundleRoot, token: Symbol(feature) }
+  const current = serving.get(key)
   const outranks = isInside(bundleRoot, projectRoot)
-  if (!current || current.bundleRoot === bundleRoot || outranks) claims.set(key, mine)
+  if (!current || current.bundleRoot === bundleRoot || outranks) serving.set(key, mine)
   return {
     /** The folder of a copy that was loaded before this one. */
     other: current?.bundleRoot === bundleRoot ? undefined : current?.bundleRoot,
     /** This copy serves. Asked at every hook, since a later copy may take precedence. */
-    isActive: (): boolean => claims.get(key)?.token === mine.token,
+    isActive: (): boolean => serving.get(key)?.token === mine.token,
     release: (): void => {
-      if (claims.get(key)?.token === mine.token) claims.delete(key)
+      if (serving.get(key)?.token === mine.token) serving.delete(key)
     },
   }
 }
@@ -51,7 +47,7 @@ const DISPOSE_DEADLINE_MS = 700
 /** The part of it for the features, which stop in parallel; the rest is for delivering the outbox. */
 const STOP_DEADLINE_MS = 400
 
-/** A feature of one directory: its log, its claim, and its hooks, which can neither fail nor block OpenCode. */
+/** A feature of one directory: its log, whether this copy serves it, and its hooks, which can neither fail nor block OpenCode. */
 type Feature = {
   readonly log: Log
   /** This copy of the bundle serves the feature here. Each hook checks this itself. */
@@ -164,33 +160,34 @@ const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise
 
   const feature = (name: string): Feature => {
     const log = createLog(client, name)
-    const claim = claimBundle({ feature: name, directory, projectRoot, bundleRoot })
-    if (claim.other !== undefined) {
-      const [serving, quiet] = claim.isActive() ? [bundleRoot, claim.other] : [claim.other, bundleRoot]
-      log.info("two copies of the bundle are loaded: one serves the project, the other stays quiet", { serving, quiet })
+    const copy = enterCopy({ feature: name, directory, projectRoot, bundleRoot })
+    if (copy.other !== undefined) {
+      const [served, quiet] = copy.isActive() ? [bundleRoot, copy.other] : [copy.other, bundleRoot]
+      log.info("two copies of the bundle are loaded: one serves the project, the other stays quiet", {
+        serving: served,
+        quiet,
+      })
     }
     return {
       log,
-      isActive: claim.isActive,
+      isActive: copy.isActive,
       hook: (hook, deadlineMs, decide, fallback) =>
         guardHook(
           log,
           hook,
           deadlineMs,
-          async (given, output) => (claim.isActive() ? decide(given, output) : undefined),
+          async (given, output) => (copy.isActive() ? decide(given, output) : undefined),
           (given, output) => {
-            if (claim.isActive()) fallback?.(given, output)
+            if (copy.isActive()) fallback?.(given, output)
           },
         ),
       gate: (hook, deadlineMs, judge) =>
-        guardGate(log, hook, deadlineMs, async (input, output) =>
-          claim.isActive() ? judge(input, output) : undefined,
-        ),
+        guardGate(log, hook, deadlineMs, async (input, output) => (copy.isActive() ? judge(input, output) : undefined)),
       observer: (observe) =>
         guardObserver(log, "event", ({ event }) => {
           // Versions that do not call dispose (1.2.15, 1.14.41) send this as the last event.
           if (event.type === "server.instance.disposed") return end()
-          if (!claim.isActive()) return undefined
+          if (!copy.isActive()) return undefined
           if (event.type === "session.deleted") parents.delete(event.properties.info.id)
           if (event.type === "session.created") {
             const { id, parentID } = event.properties.info
@@ -201,11 +198,11 @@ const createCore = (input: Host, before: Promise<void>): Core & { end(): Promise
         }),
       config: (what, setUp) =>
         guardConfig(log, what, async (config) => {
-          if (claim.isActive()) await setUp(config)
+          if (copy.isActive()) await setUp(config)
         }),
       tools: (names, create) => guardTools(log, names, create),
       dispose: (stop = async () => {}) => {
-        const disposal = { log, stop, release: claim.release }
+        const disposal = { log, stop, release: copy.release }
         disposals.add(disposal)
         return input.endsOneByOne ? () => endOne(disposal) : end
       },

@@ -87,7 +87,7 @@ const findCached = ({ environment, home }: Context, entry: string): string | und
   return places.map((place) => join(place, "node_modules", PACKAGE)).find((folder) => existsSync(folder))
 }
 
-/** Finds the copy that serves: the project's own comes first, as in claimBundle. */
+/** Finds the copy that serves: the project's own comes first, as in enterCopy. */
 export const findServing = async (context: Context): Promise<Serving> => {
   const { root } = context
   const own = join(root, ".opencode")

@@ -100,7 +100,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
     promised("install.E4", "the agent's searches find the project, not the bundle"),
     async () => {
       const calls: ModelReply[] = [
-        { tool: "grep", input: { pattern: "bundleClaim|claimBundle" } },
+        { tool: "grep", input: { pattern: "bundleClaim|enterCopy" } },
         { tool: "glob", input: { pattern: "**/*claim*.ts" } },
       ]
       const script = () => calls.shift() ?? { text: "Noted." }
@@ -115,7 +115,7 @@ describe.each(endsOf(1))("OpenCode $version", (binary) => {
         expect(found).toContain("src/claims.ts")
         expect(found).not.toContain(".opencode/baton")
       }
-      expect(afterRead, "whoever asks for a file by name gets it").toContain("export const claimBundle")
+      expect(afterRead, "whoever asks for a file by name gets it").toContain("export const enterCopy")
     },
   )
 })

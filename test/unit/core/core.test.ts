@@ -1,6 +1,6 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { describe, expect, test, vi } from "vitest"
-import { claimBundle, openCore } from "../../../.opencode/baton/core/core.ts"
+import { enterCopy, openCore } from "../../../.opencode/baton/core/core.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 
@@ -74,7 +74,7 @@ describe("the dispose hooks of an instance", () => {
     expect(lines.map(({ level }) => level)).toEqual(["warn", "warn"])
   })
 
-  test(promised("faults.F1", "release their claims and let OpenCode go on when one fails"), async () => {
+  test(promised("faults.F1", "features whose end fails serve no more and let OpenCode go on"), async () => {
     const { core, lines } = newInstance()
     const [throwing, rejecting] = [core.feature("one"), core.feature("two")]
     const disposals = [throwing.dispose(fail), rejecting.dispose(reject)]
@@ -100,31 +100,31 @@ test(promised("faults.F1", "a hook does nothing, not even its fallback, in a cop
 let directories = 0
 const newProject = () => {
   const projectRoot = `/projects/${directories++}`
-  const claim = (bundleRoot: string, directory = projectRoot) =>
-    claimBundle({ feature: "f", directory, projectRoot, bundleRoot })
-  return { claim, own: `${projectRoot}/.opencode/baton`, global: "/home/user/.config/opencode/baton" }
+  const enter = (bundleRoot: string, directory = projectRoot) =>
+    enterCopy({ feature: "f", directory, projectRoot, bundleRoot })
+  return { enter, own: `${projectRoot}/.opencode/baton`, global: "/home/user/.config/opencode/baton" }
 }
 
 describe("several copies of the bundle", () => {
   const COPIES = ["own", "global"] as const
   test.each(COPIES)(promised("faults.F1", "the copy inside the project serves it when %s is first"), (first) => {
     const second = first === "own" ? "global" : "own"
-    const { claim, ...roots } = newProject()
-    const claims = [claim(roots[first]), claim(roots[second])]
-    expect(claims.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
-    expect(claims.map((each) => each.other)).toEqual([undefined, roots[first]])
+    const { enter, ...roots } = newProject()
+    const copies = [enter(roots[first]), enter(roots[second])]
+    expect(copies.map((each) => each.isActive())).toEqual([first === "own", second === "own"])
+    expect(copies.map((each) => each.other)).toEqual([undefined, roots[first]])
   })
 
   test(promised("faults.F1", "the global copy serves a project without one, and each directory on its own"), () => {
-    const { claim, global } = newProject()
-    expect(claim(global).isActive()).toBe(true)
-    expect(claim(global, "/elsewhere").isActive()).toBe(true)
+    const { enter, global } = newProject()
+    expect(enter(global).isActive()).toBe(true)
+    expect(enter(global, "/elsewhere").isActive()).toBe(true)
   })
 
   test(promised("faults.F1", "a directory opened again is served by the newer instance until its release"), () => {
-    const { claim, own } = newProject()
-    const earlier = claim(own)
-    const later = claim(own)
+    const { enter, own } = newProject()
+    const earlier = enter(own)
+    const later = enter(own)
     expect([earlier.isActive(), later.isActive()]).toEqual([false, true])
     expect(later.other).toBeUndefined()
     earlier.release()

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import type { Config, Hooks, PluginInput } from "@opencode-ai/plugin"
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest"
-import { claimBundle, openCore } from "../../../.opencode/baton/core/core.ts"
+import { enterCopy, openCore } from "../../../.opencode/baton/core/core.ts"
 import { markState } from "../../../.opencode/baton/host/state-mark.ts"
 import { createPassOverHooks, findServing } from "../../../.opencode/baton/pass-over/hooks.ts"
 import { promised } from "../../requirements.ts"
@@ -52,7 +52,7 @@ describe("the hooks of passes", () => {
     expect(findServing(directory)).toBeTypeOf("function")
     expect(findServing(`${directory}/other`)).toBeUndefined()
     const own = join(directory, ".opencode", "baton")
-    claimBundle({ feature: "pass-over", directory, projectRoot: directory, bundleRoot: own })
+    enterCopy({ feature: "pass-over", directory, projectRoot: directory, bundleRoot: own })
     expect(findServing(directory)).toBeUndefined()
   })
 
