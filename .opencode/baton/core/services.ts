@@ -56,6 +56,20 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   }
 }
 
+/** Deliveries wait for reads: a request waits for these, and on two cores two programs slow each other down. */
+const readsFirst = (ledger: Ledger): Ledger & { readonly readsOver: () => Promise<unknown> } => {
+  const reads = new Set<Promise<unknown>>()
+  return {
+    ...ledger,
+    readTask: (id, options) => {
+      const read = ledger.readTask(id, options).finally(() => reads.delete(read))
+      reads.add(read)
+      return read
+    },
+    readsOver: () => Promise.allSettled([...reads]),
+  }
+}
+
 export const createServices = ({ input, projectRoot, state, parents, log }: ServicesDeps): Services => {
   const { client, directory, $ } = input
   const now = () => new Date()
@@ -71,10 +85,10 @@ export const createServices = ({ input, projectRoot, state, parents, log }: Serv
       (show) => show(notice),
       (error: unknown) => log.warn("a notice is not shown", { title: notice.title, error: describeError(error) }),
     )
-  const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
+  const ledger = readsFirst(createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state }))
   const outbox = createLazyOutbox(projectRoot, async () => {
     const { createOutbox } = await import("../ledger/outbox.ts")
-    return createOutbox({ ledger, state, log, notices, now })
+    return createOutbox({ ledger, state, log, notices, now, readsOver: ledger.readsOver })
   })
   // Delivers records that an earlier process could not deliver.
   void outbox.drain()

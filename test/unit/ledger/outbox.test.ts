@@ -140,6 +140,19 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
+  test(promised("start.A2", "the outbox delivers once the reads that a request waits for are over"), async () => {
+    const { open, calls, files } = setUp()
+    const reads = createDeferred<void>()
+    const outbox = open({ readsOver: () => reads.promise })
+    await outbox.add(entry("one"))
+    await outbox.flush(50)
+    expect([calls.length, files().length]).toEqual([0, 1])
+    reads.resolve()
+    await outbox.flush(30_000)
+    expect(calls.length).toBeGreaterThan(0)
+    expect(files()).toEqual([])
+  })
+
   test(promised("ledger.D2", "writes a line once whose record an ended process delivered or added twice"), async () => {
     const { open, task, files, leave } = setUp()
     const [line, other] = ["Compaction 1: It is done. (session ses_1)", "Compaction 1: It is done. (session ses_2)"]
