@@ -4,7 +4,7 @@ import { withDeadline } from "../host/async.ts"
 import type { Change } from "../host/guard.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { collectUserText } from "../host/messages.ts"
-import type { Sessions } from "../host/sessions.ts"
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { onOneLine } from "../host/text.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { findMarker, type Marker } from "./draft.ts"
@@ -56,8 +56,12 @@ type Draft = {
   readonly recorded: Promise<void>
 }
 
+type Loaded = { readonly from: string; readonly texts: readonly string[]; readonly counts: Record<string, number> }
+
 /** The message waits this long for its record, which goes on after it. */
 const RECORD_DEADLINE_MS = 500
+/** A request waits this long for files that were late for its message. */
+const LATE_DEADLINE_MS = 500
 
 /** Enough to tell whether a session has a message besides the arriving one. */
 const FIRST_MESSAGES = 2
@@ -65,6 +69,8 @@ const FIRST_MESSAGES = 2
 /** Adds the files that a draft names to the message that contains it, so that the model sees them at its first step, once. */
 export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log, now }: AttachmentDeps) => {
   const pending = new Map<string, Draft>()
+  /** Files that have not come to their message. */
+  const late = new Map<string, { readonly messageID: string; readonly loaded: Promise<Loaded | undefined> }>()
 
   /** A draft begins a session; later on its text is a quotation. Reverted messages are already deleted here. */
   const isFirstMessage = async (sessionID: string, messageID: string): Promise<boolean> => {
@@ -129,9 +135,9 @@ export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log
     return { from: marker.from, references: readReferences(text), leftOut: record?.leftOut ?? [], recorded }
   }
 
-  const attachFiles = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
+  const load = async (message: UserMessage, text: string): Promise<Loaded | undefined> => {
     const { sessionID } = message
-    const draft = await draftIn(message, collectUserText(parts))
+    const draft = await draftIn(message, text)
     if (!draft) return undefined
     pending.set(sessionID, draft)
     const { blocks, references, leftOut: leftOutNow } = await loadFiles(draft.references)
@@ -142,29 +148,55 @@ export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log
     const texts = blocks.flatMap(({ header, content }) => [header, content])
     if (leftOut.length > 0)
       texts.push(`Not loaded with this message; read what you need with the Read tool:\n${renderLeftOut(leftOut)}`)
-    return () => {
-      const ids = nextPartIDs(
-        parts.map(({ id }) => id),
-        texts.length,
-        now().getTime(),
-      )
-      for (const [index, text] of texts.entries()) {
-        const id = ids[index] ?? ""
-        parts.push({ id, sessionID, messageID: message.id, type: "text", synthetic: true, text })
+    return { from: draft.from, texts, counts: { files: blocks.length, leftOut: leftOut.length } }
+  }
+
+  const addTo = (parts: Part[], texts: readonly string[], place: { sessionID: string; messageID: string }): void => {
+    const ids = nextPartIDs(
+      parts.map(({ id }) => id),
+      texts.length,
+      now().getTime(),
+    )
+    for (const [index, text] of texts.entries())
+      parts.push({ id: ids[index] ?? "", ...place, type: "text", synthetic: true, text })
+  }
+
+  const attachFiles = async (message: UserMessage, parts: Part[]): Promise<Change | undefined> => {
+    const { sessionID, id: messageID } = message
+    const loaded = load(message, collectUserText(parts))
+    late.set(sessionID, { messageID, loaded })
+    const files = await loaded
+    if (files) {
+      return () => {
+        late.delete(sessionID)
+        addTo(parts, files.texts, { sessionID, messageID })
+        pending.delete(sessionID)
+        log.info("files of the handoff added", { sessionID, from: files.from, ...files.counts })
       }
-      pending.delete(sessionID)
-      const { from } = draft
-      log.info("files of the handoff added", { sessionID, from, files: blocks.length, leftOut: leftOut.length })
     }
+    late.delete(sessionID)
+    return undefined
+  }
+
+  /** Files that came too late for their message stand in its requests all the same. */
+  const attachLate = async (sessionID: string, messages: readonly StoredMessage[]): Promise<Change | undefined> => {
+    const begun = late.get(sessionID)
+    const message = messages.find(({ info }) => info.id === begun?.messageID)
+    if (!begun || !message) return undefined
+    const outcome = await withDeadline(begun.loaded, LATE_DEADLINE_MS)
+    const files = outcome.kind === "done" ? outcome.value : undefined
+    return files && (() => addTo(message.parts, files.texts, { sessionID, messageID: begun.messageID }))
   }
 
   return {
     /** @returns the change that adds the files; undefined for a message without a draft */
     attachFiles,
+    attachLate,
     /** Files of a draft could not be added in time; the next message gets them. */
     isPending: (sessionID: string): boolean => pending.has(sessionID),
     forget: (sessionID: string): void => {
       pending.delete(sessionID)
+      late.delete(sessionID)
     },
   }
 }

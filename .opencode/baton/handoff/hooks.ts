@@ -12,8 +12,7 @@ import type { StoredMessage } from "../host/sessions.ts"
 import type { HandoffSetup } from "./tools.ts"
 import { createUserTurns } from "./user-turns.ts"
 
-/** Only a draft, or the message after one that was late, takes time: without its files the new session would begin blind. */
-const MESSAGE_DEADLINE_MS = 10_000
+const MESSAGE_DEADLINE_MS = 3_000
 const SHORT_DEADLINE_MS = 1_000
 const OWN_COMMAND = /^(?:baton-)?handoff$/
 
@@ -94,10 +93,12 @@ export const createHandoffHooks = (core: Core): Hooks => {
         if (isCompacted && !offers.isKnown(sessionID) && existsSync(join(stateRoot(projectRoot), HANDOFFS_FOLDER)))
           if (await (await load()).cameFromHandoff(sessionID)) offers.enable(sessionID)
         const [hasTool, ask] = await askToHandOver(sessionID, messages)
+        const addLate = await (await load.current)?.attachLate(sessionID, messages)
         return () => {
           // The tool is there from the first request on: tools that change cost the provider's cache.
           offers.applyTo(messages, hasTool ? ["handoff_session"] : [])
           ask?.()
+          addLate?.()
         }
       },
       (_input, { messages }) => setup?.offers.applyTo(messages),

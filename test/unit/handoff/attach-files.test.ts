@@ -5,6 +5,7 @@ import { renderMarker } from "../../../.opencode/baton/handoff/draft.ts"
 import type { LoadedFiles } from "../../../.opencode/baton/handoff/files.ts"
 import type { HandoffRecord } from "../../../.opencode/baton/handoff/records.ts"
 import type { FileReference } from "../../../.opencode/baton/handoff/references.ts"
+import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import type { OutboxEntry } from "../../../.opencode/baton/ledger/outbox-store.ts"
 import { promised } from "../../requirements.ts"
 import { createFakeSessions, createRecordedLog, handoffRecord, textPart, userMessage } from "../../support/unit.ts"
@@ -106,6 +107,28 @@ test(promised("handoff.C4", "files that failed to come are tried again with the 
   expect(attachment.isPending("ses_new")).toBe(false)
   expect(synthetic(await receive("And on.", "ses_new", "msg_3"))).toEqual([])
 })
+
+test(
+  promised(
+    "handoff.C4",
+    "files that are late for their message stand in its requests, and come with the next message to stay",
+  ),
+  async () => {
+    const arrived = createDeferred<void>()
+    const { attachment, receive } = setUp({ load: (files) => arrived.promise.then(() => loadAll(files)) })
+    const message = userMessage([{ ...textPart(DRAFT), id: "prt_0000000000aaXXXXXXXXXXXXXX" }])
+    const info = { ...message.info, id: "msg_new", sessionID: "ses_new" } as UserMessage
+    const request = { info, parts: [...message.parts] }
+    // OpenCode goes on without the change.
+    void attachment.attachFiles(info, message.parts)
+    expect(await attachment.attachLate("ses_new", [request])).toBeUndefined()
+    arrived.resolve()
+    ;(await attachment.attachLate("ses_new", [request]))?.()
+    expect(synthetic(request.parts)).toEqual(["header a.ts", "content a.ts"])
+    expect(synthetic(await receive("Go on.", "ses_new", "msg_2"))).toEqual(["header a.ts", "content a.ts"])
+    expect(await attachment.attachLate("ses_new", [request])).toBeUndefined()
+  },
+)
 
 test(promised("handoff.C5", "a deleted session's pending files are forgotten"), async () => {
   const { receive, attachment } = setUp({ load: async () => Promise.reject(new Error("away")) })
