@@ -433,6 +433,9 @@ export const REQUIREMENTS = {
     'With "compaction": "opencode" the summary is OpenCode\'s own and is given the task; the note of later requests holds it, too.',
   "v2.B9":
     "On OpenCode 2 an order that was undone is told to no later request, compaction or session, and a redo brings it back.",
+  "v2.B10": "On OpenCode 2 a provider's own compaction is left alone, and the note of later requests holds the task.",
+  "v2.B11":
+    "On OpenCode 2 an agent's `run` is told from a server by the process that started it, and is kept with its end.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
 } as const
 
