@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BRIEF, type ModelReply, TASK } from "../../support/index.ts"
+import { BOTH_ENDS, BRIEF, type ModelReply, openSharedTask, TASK } from "../../support/index.ts"
+import { compact } from "../../support/opencode/model-project.ts"
 import { FULL_TOKENS, openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
@@ -24,6 +25,30 @@ const badlySummarised =
     if (index === 0) return { tool: "write", input: { path: "own.txt", content: "x" } }
     return index < 3 ? FULL : { text: "Going on." }
   }
+
+const LEFT = { ".opencode/baton.json": JSON.stringify({ compaction: "opencode" }) }
+
+describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+  test(
+    promised("v2.B8", "its own prompt makes the summary where it is left to it, with the task as context"),
+    async () => {
+      const text = "## Goal\n- The parser.\n\n## Next\n- The test."
+      const task = await openSharedTask(binary, ({ kind }) => ({ text: kind === "compaction" ? text : "Noted." }), {
+        files: LEFT,
+      })
+      const id = await task.say(task.message)
+      await compact(task, id)
+      await task.say("go on", id)
+      const [asked] = task.model.received("compaction")
+      expect(asked?.conversation).not.toContain("# Write the handoff")
+      for (const part of [TASK.title, TASK.definitionOfDone, BRIEF]) expect(asked?.conversation).toContain(part)
+      const { conversation = "" } = task.model.received("turn").at(-1) ?? {}
+      expect(conversation).toContain("- The parser.")
+      expect(conversation.split("[Baton] ")[1]).toContain(TASK.definitionOfDone)
+      expect(await task.records(1)).toEqual(["Compaction 1: The parser."])
+    },
+  )
+})
 
 describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   test(
@@ -107,11 +132,10 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   test(
     promised("v2.B8", "the summary is left to OpenCode, which is given the task, and the note holds it"),
     async () => {
-      const files = { ".opencode/baton.json": JSON.stringify({ compaction: "opencode" }) }
       const task = await openTask2(
         ({ kind, index }) =>
           kind === "compaction" ? { text: "## Objective\n- The parser." } : index === 0 ? FULL : { text: "Going on." },
-        { files },
+        { files: LEFT },
       )
       await task.runWell(task.message)
       await task.runWell("go on", "-c")
