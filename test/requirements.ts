@@ -423,10 +423,19 @@ export const REQUIREMENTS = {
   "v2.B2":
     "On OpenCode 2 the summary is written by Baton's prompt, recorded once, and each later request holds the note beside it.",
   "v2.B3":
-    "On OpenCode 2 a summary that fails, is empty or refuses is replaced by the last handoff and the facts, said as such in the ledger, and the session goes on.",
+    "On OpenCode 2 a summary that fails, is empty, refuses or says less than the one before is replaced by the last handoff and the facts; ledger and note say it as on OpenCode 1, and the session goes on.",
   "v2.B4": "On OpenCode 2 prog is on the agent's PATH, /task answers, and tools are offered under their own names.",
   "v2.B5": "On OpenCode 2 the agent's editing tools are kept from Baton's own files.",
   "v2.B6": "On OpenCode 2 a correction is learned and given to the next session.",
+  "v2.B7":
+    "On OpenCode 2 no answer of a model ends a session, also without a task, or where Baton's own prompt is late: the user's words and the facts stand in.",
+  "v2.B8":
+    'With "compaction": "opencode" the summary is OpenCode\'s own and is given the task; the note of later requests holds it, too.',
+  "v2.B9":
+    "On OpenCode 2 an order that was undone is told to no later request, compaction or session, and a redo brings it back.",
+  "v2.B10": "On OpenCode 2 a provider's own compaction is left alone, and the note of later requests holds the task.",
+  "v2.B11":
+    "On OpenCode 2 an agent's `run` is told from a server by the process that started it, and is kept with its end.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
 } as const
 

@@ -4,6 +4,7 @@ import { describeError, type Log } from "../host/log.ts"
 import { type CompletedCompaction, latestCompaction, showsPreviousSummary } from "../host/messages.ts"
 import type { CompactingOutput } from "../host/port.ts"
 import type { Sessions } from "../host/sessions.ts"
+import type { Settings } from "../host/settings.ts"
 import { parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { fenced } from "../task/parse.ts"
@@ -11,6 +12,7 @@ import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
 import { createRecorder } from "./recorder.ts"
+import { renderRescue } from "./rescue.ts"
 import { patchMemo, type SessionMemo } from "./session-memo.ts"
 import {
   handoffText,
@@ -19,8 +21,8 @@ import {
   type SessionStates,
   withoutOwnHandoff,
 } from "./session-state.ts"
-import { isRefusal, judgeSummary, summaryPart } from "./summary.ts"
-import { handoffBody, renderCompactionPrompt, renderRescue, taskInLedger, withoutWords } from "./texts.ts"
+import { isRefusal, judgeBeside, judgeSummary, summaryPart } from "./summary.ts"
+import { handoffBody, renderCompactionPrompt, taskInLedger, withoutWords } from "./texts.ts"
 
 /** The material of a prompt, read when OpenCode stores the request for a compaction, some time before it calls the hook. */
 type Prepared = {
@@ -112,6 +114,8 @@ type CompactionDeps = ContextDeps & {
   memos: LruMap<SessionMemo>
   /** Tells whether another session was seen at work now. */
   isAtWork: (sessionID: string) => Promise<boolean>
+  /** Reads the setting. */
+  summaryWriter: () => Promise<Settings["compaction"]>
   now: () => Date
 }
 
@@ -158,7 +162,7 @@ export type Compaction = ReturnType<typeof createCompaction>
 
 /** Prepares the summariser's prompt and records the summary. */
 export const createCompaction = (deps: CompactionDeps) => {
-  const { tasks, sessionStates, outbox, memos, sessions, isAtWork, notices, log, now } = deps
+  const { tasks, sessionStates, outbox, memos, sessions, isAtWork, summaryWriter, notices, log, now } = deps
   const isTurnSeen = (sessionID: string): boolean => memos.get(sessionID)?.isTurnSeen === true
   /** A turn that ran in this process showed every summary: only a session resumed right into its compaction is searched. */
   const needsSearch = (sessionID: string, { count, lastHandoff }: SessionState): boolean =>
@@ -232,8 +236,14 @@ export const createCompaction = (deps: CompactionDeps) => {
 
     /** @returns the change to the compacting hook's output, or nothing for a session without a task */
     preparePrompt: async (sessionID: string, output: CompactingOutput): Promise<Change | undefined> => {
-      const prepared = await preparations.take(sessionID)
-      if (!prepared) return undefined
+      const [prepared, writer] = await Promise.all([preparations.take(sessionID), summaryWriter()])
+      const isLeftToOpenCode = writer === "opencode"
+      if (!prepared)
+        return isLeftToOpenCode
+          ? () => {
+              output.isLeftToOpenCode = true
+            }
+          : undefined
       const { binding, instructions } = prepared
       const sessionState = await sessionStates.load(sessionID)
       const { count, activity } = sessionState
@@ -277,11 +287,19 @@ export const createCompaction = (deps: CompactionDeps) => {
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })
-        output.prompt = prompt
         output.context.push(block)
-        output.rescue = {
-          isUsable: (answer) => answer !== "" && !isRefusal(answer, instructions),
-          text: renderRescue({ said: binding.said, facts: context.facts, earlier }),
+        if (isLeftToOpenCode) {
+          output.isLeftToOpenCode = true
+          log.info("the summary is left to OpenCode", { sessionID, taskID: binding.taskID, characters: block.length })
+          return
+        }
+        output.prompt = prompt
+        output.rescue = (answer) => {
+          const isRefused = isRefusal(answer, instructions)
+          if (!isRefused && !judgeBeside(sessionState.lastHandoff, { summary: answer }, instructions).saysLess)
+            return undefined
+          const kept = isRefused ? "" : answer
+          return renderRescue({ answer: kept, said: binding.said, facts: context.facts, earlier })
         }
         log.info("compaction prompt replaced", {
           sessionID,

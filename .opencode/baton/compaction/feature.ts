@@ -89,7 +89,8 @@ export const createCompactionFeature = (
     queue,
     loadCompaction: async (memos) => {
       const { createCompaction } = await import("./compaction.ts")
-      return createCompaction({ ...shared, memos })
+      const summaryWriter = async () => (await settings()).compaction
+      return createCompaction({ ...shared, memos, summaryWriter })
     },
     loadClaims: async () => {
       const { createTaskClaims } = await import("./claims.ts")

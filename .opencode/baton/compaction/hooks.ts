@@ -7,7 +7,7 @@ import { createLruMap, lazy } from "../host/async.ts"
 import { agentName } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
 import { sharesText } from "../host/messages.ts"
-import type { CommandOutput } from "../host/port.ts"
+import type { CommandOutput, CompactingOutput } from "../host/port.ts"
 import { bundleRoot } from "../host/project.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
@@ -110,6 +110,10 @@ export const createCompactionHooks = (core: Core): Hooks => {
         return load.current !== undefined && /^(?:permission|question)\./.test(event.type)
     }
   }
+  const planWithoutTask = (output: CompactingOutput): void => {
+    output.planWithoutTask = async (conversation) =>
+      (await import("./rescue.ts")).planWithoutTask(core.root, conversation)
+  }
   const tools = feature.tools("task_show and task_log", () => setup?.createTools(load))
   return {
     config: feature.config("/task and its tools", async (config) => {
@@ -164,8 +168,9 @@ export const createCompactionHooks = (core: Core): Hooks => {
       async ({ sessionID }, output) => {
         // A fork may be compacted before its first request. Compactions are rare: their sessions are always looked up.
         taskless.delete(sessionID)
-        return (await load()).preparePrompt(sessionID, output)
+        return (await (await load()).preparePrompt(sessionID, output)) ?? (() => planWithoutTask(output))
       },
+      (_input, output) => planWithoutTask(output),
     ),
     "experimental.chat.messages.transform": hook(
       "experimental.chat.messages.transform",

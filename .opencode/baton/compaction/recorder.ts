@@ -19,7 +19,7 @@ import {
   withRecorded,
   withResumeNote,
 } from "./session-state.ts"
-import { judgeSummary, type SummaryVerdict, summaryPart } from "./summary.ts"
+import { judgeBeside, type SummaryVerdict } from "./summary.ts"
 import { renderHandoffSection, renderNote, type TaskIdentity, taskInLedger } from "./texts.ts"
 
 /** `saved` resolves when the outbox has the record; `delivered` when the ledger has it, too, or it is left to the outbox. */
@@ -189,9 +189,7 @@ export const createRecorder = (deps: RecorderDeps) => {
     const facts = { ...context.facts, compactions: number }
     const { lastHandoff } = sessionState
     const before = lastHandoff?.summaryID === summaryID ? undefined : lastHandoff?.text
-    // Work in progress of an earlier session is no summary.
-    const comparedWith = lastHandoff?.summaryID === "" ? "" : summaryPart(before)
-    const verdict = judgeSummary(summary, comparedWith, instructions(sessionID))
+    const verdict = judgeBeside(lastHandoff, { summaryID, summary }, instructions(sessionID))
     const text = renderNote({
       identity,
       facts,

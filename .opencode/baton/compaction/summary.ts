@@ -74,3 +74,18 @@ export const judgeSummary = (summary: string, previous = "", instructions = ""):
     return { saysLess: false, remark: "The summary of this compaction has none of the headings of a handoff" }
   return { saysLess: false }
 }
+
+/**
+ * Judges a new summary beside the session's last handoff. Pure.
+ *
+ * @param last work in progress of an earlier session, which has no summary's id, is nothing to compare with
+ * @param summaryID undefined for one that is not stored yet
+ */
+export const judgeBeside = (
+  last: { readonly summaryID: string; readonly text: string } | undefined,
+  { summaryID, summary }: { readonly summaryID?: string; readonly summary: string },
+  instructions: string,
+): SummaryVerdict => {
+  const isOther = last !== undefined && last.summaryID !== "" && last.summaryID !== summaryID
+  return judgeSummary(summary, isOther ? summaryPart(last.text) : "", instructions)
+}

@@ -6,7 +6,7 @@ import { type Facts, renderFacts, renderTodos } from "../task/activity.ts"
 import { fenced, type Role } from "../task/parse.ts"
 import { renderUserWords, type TaskWords, WORDS_HEADING } from "../task/user-words.ts"
 import { type Budget, fitSections, type Section } from "./budget.ts"
-import { type SummaryVerdict, summaryPart } from "./summary.ts"
+import type { SummaryVerdict } from "./summary.ts"
 
 type TaskInLedger = {
   title: Untrusted
@@ -197,12 +197,12 @@ const LEDGER_WORDS_CHARACTERS = 16_000
 
 const WORDS_IN_LEDGER = `## ${WORDS_HEADING}`
 
-const wordsInLedger = (said: TaskWords): string[] => {
+export const wordsInLedger = (said: TaskWords): string[] => {
   const fits = (text: string): boolean => text.length <= LEDGER_WORDS_CHARACTERS
   return [renderUserWords(said, { heading: WORDS_IN_LEDGER, fits })].filter((text) => text !== "")
 }
 
-const factsInLedger = (facts: Facts): string =>
+export const factsInLedger = (facts: Facts): string =>
   [renderFacts(facts), renderTodos(facts.todos)].filter((text) => text !== "").join("\n")
 
 type HandoffInput = {
@@ -227,14 +227,6 @@ export const renderHandoffSection = (
   const own = summary === "" ? [] : [saysLess ? fenced(summary) : summary]
   const before = earlier ? `The handoff before it:\n\n${earlier}` : "There is no earlier handoff."
   return [title, ...remarks, ...own, ...(saysLess ? [before] : []), ...last].join("\n\n")
-}
-
-/** Renders the summary that stands in for one which the model did not write. */
-export const renderRescue = ({ said, facts, earlier }: Pick<HandoffInput, "said" | "facts" | "earlier">): string => {
-  // Its facts and the user's words are older than those below.
-  const before = earlier ? `The handoff before it:\n\n${summaryPart(earlier)}` : "There is no earlier handoff."
-  const last = [factsInLedger(facts), ...wordsInLedger(said)]
-  return ["The model wrote no summary at this compaction.", before, ...last].join("\n\n")
 }
 
 /** Renders the section of a session without a compaction on the task; where it has a handoff there, the facts alone count. */

@@ -1,4 +1,5 @@
 import type { Hooks, PluginInput } from "@opencode-ai/plugin"
+import type { StoredMessage } from "./sessions.ts"
 
 /** An ability that not every line of OpenCode offers to Baton. */
 export type Ability =
@@ -24,19 +25,35 @@ export type StartFeature = (host: Host) => Promise<Hooks>
 
 export const can = (host: Pick<Host, "lacks">, ability: Ability): boolean => host.lacks?.has(ability) !== true
 
-/** Stands in for a summary that the model did not write. */
-export type Rescue = {
-  /** Judges the model's answer. @param answer trimmed */
-  isUsable(answer: string): boolean
-  readonly text: string
+/** A request for a summary, and the judgement of the model's answer. */
+export type SummaryPlan = {
+  readonly prompt: string
+  /**
+   * @param answer trimmed; empty where the model failed
+   * @returns the text that stands in for it; undefined for an answer that is good
+   */
+  rescue(answer: string): string | undefined
+}
+
+/** A session's conversation, as the model sees it before a compaction. */
+export type Conversation = {
+  readonly messages: readonly StoredMessage[]
+  /** The newest summary, or the text that stood in for it; empty for none. */
+  readonly summary: string
+  /** A person's, as far as is known: no subagent's. */
+  readonly isUsers: boolean
 }
 
 /** The output of a command's hook. A host that can show an answer without asking the model shows this one. */
 export type CommandOutput = Parameters<NonNullable<Hooks["command.execute.before"]>>[1] & { answer?: string }
 
-/** The output of the compacting hook. A host that asks for the summary itself takes the rescue where the answer is of no use. */
+/** The output of the compacting hook. A host that asks for the summary itself needs more than a prompt. */
 export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.session.compacting"]>>[1] & {
-  rescue?: Rescue
+  rescue?: SummaryPlan["rescue"]
+  /** The plan where there is no prompt. */
+  planWithoutTask?: (conversation: Conversation) => Promise<SummaryPlan>
+  /** The summary is left to OpenCode, which is given the context alone. */
+  isLeftToOpenCode?: boolean
 }
 
 /** Features that are off on OpenCode 2 so far, by their names for people. */

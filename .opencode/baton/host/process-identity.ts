@@ -68,3 +68,17 @@ export const hasEnded = (pid: number, startedAt: string): boolean | undefined =>
   const found = startedAt === "" ? "" : startOfProcess(pid)
   return found === "" ? undefined : found !== startedAt
 }
+
+/** The command line of a process; empty where it cannot be read. */
+export const argumentsOf = (pid: number): string[] => {
+  try {
+    return process
+      .getBuiltinModule("node:fs")
+      .readFileSync(`/proc/${pid}/cmdline`, "utf8")
+      .split("\0")
+      .filter((argument) => argument !== "")
+  } catch {
+    // No such process, or a system without that folder.
+    return []
+  }
+}

@@ -53,6 +53,10 @@ export const settingsSchema = (z: Zod) =>
         project: z.string().min(1).optional().describe("The ledger's name of the project, for folders that share it"),
       })
       .prefault({}),
+    compaction: z
+      .enum(["baton", "opencode"])
+      .default("baton")
+      .describe("Whose prompt a session's summary is written by; OpenCode's gets the task as context"),
     autoTask: z.boolean().default(false).describe("Whether a session's first message becomes its task"),
     notices: z.enum(["all", "problems", "none"]).default("all").describe("Which notices Baton shows in the TUI"),
     claims: z
@@ -69,6 +73,7 @@ export const DEFAULT_SETTINGS: Settings = {
   liveState: { enabled: true },
   learning: { enabled: true },
   claims: "shared",
+  compaction: "baton",
   autoTask: false,
   notices: "all",
 }

@@ -2,6 +2,7 @@ import { isMainThread } from "node:worker_threads"
 import type { PluginInput } from "@opencode-ai/plugin"
 import { createLruMap } from "./async.ts"
 import { describeError, type Log } from "./log.ts"
+import { argumentsOf } from "./process-identity.ts"
 import { createClientCall, type Result } from "./sessions.ts"
 import type { Settings } from "./settings.ts"
 import { cutText } from "./text.ts"
@@ -16,13 +17,22 @@ const VALUE_OPTIONS: ReadonlySet<string> = new Set(["--log-level"])
 const commandIn = (args: readonly string[]): string | undefined =>
   args.find((arg, at) => !arg.startsWith("-") && !VALUE_OPTIONS.has(args[at - 1] ?? ""))
 
+type Process = {
+  readonly argv: readonly string[]
+  readonly isMainThread: boolean
+  /** Gives the command line of the process that started this one. */
+  readonly parent?: () => readonly string[]
+}
+
 /**
  * Detects the interface of an OpenCode process (seen on 1.2.15 and 1.18.33). A local TUI runs plugins in a worker with the
- * script `…/tui/worker.js`. A TUI that is attached to `serve` cannot be detected.
+ * script `…/tui/worker.js`. A TUI that is attached to `serve` cannot be detected. OpenCode 2 starts `serve --stdio` for
+ * `run --standalone`, whose plugins have the arguments of that (seen on 2.0.15); on systems without /proc it is a server.
  */
-export const detectUi = ({ argv, isMainThread }: { argv: readonly string[]; isMainThread: boolean }): Interface => {
+export const detectUi = ({ argv, isMainThread, parent = () => argumentsOf(process.ppid) }: Process): Interface => {
   if (!isMainThread && /[\\/]tui[\\/]worker\.[jt]s$/.test(argv[1] ?? "")) return "tui"
-  return commandIn(argv.slice(2)) === "run" ? "run" : "server"
+  const own = argv.slice(2)
+  return commandIn(own.includes("--stdio") ? parent().slice(1) : own) === "run" ? "run" : "server"
 }
 
 const CALL_DEADLINE_MS = 2_000

@@ -164,11 +164,16 @@ export const parseGitFact = (facts: string): GitState | undefined => {
 
 export const FACTS_HEADING = "## Facts gathered by program"
 
-/** Renders the facts block without the todos: a heading and a list. Never empty, since the number of compactions is always known. */
-export const renderFacts = ({ compactions, activity, git, crashedSince }: Facts): string =>
+/** Renders the facts block without the todos: a heading and a list. */
+export const renderFacts = ({
+  compactions,
+  activity,
+  git,
+  crashedSince,
+}: Partial<Facts> & Pick<Facts, "activity">): string =>
   [
     FACTS_HEADING,
-    `- Compactions of this session so far: ${compactions}`,
+    ...(compactions === undefined ? [] : [`- Compactions of this session so far: ${compactions}`]),
     ...(git ? [`- Git: branch ${git.branch} at ${git.head.slice(0, 12)}`] : []),
     ...fileLine(
       "Files changed",

@@ -92,6 +92,7 @@ const setUp = (
         ledger: { readTask: async () => (task ? { kind: "found", task } : { kind: "unknown" }) },
         prompts: { read: () => ({ kind: "text", path: "prompts/handoff.md", text: "Sum it up." }) },
         claimsMode: async () => "shared",
+        summaryWriter: async () => "baton",
         isIdleOn: async () => false,
         sessions,
         root,

@@ -270,15 +270,3 @@ describe("the budget of what Baton adds", () => {
     })
   })
 })
-
-test(
-  promised("v2.B3", "what stands in for a summary has facts and the user's words once, and the handoff before it"),
-  () => {
-    const said = taskWords("Never touch the lexer.")
-    const work = { at: new Date(0), said, facts: FACTS, lastAnswer: "CRLF is next." }
-    const earlier = texts.handoffBody(texts.renderProgressSection("ses_1", work))
-    const rescue = texts.renderRescue({ said, facts: FACTS, earlier })
-    for (const part of ["CRLF is next.", "Never touch the lexer.", "## Facts gathered by program"])
-      expect(count(rescue, part), part).toBe(1)
-  },
-)

@@ -28,6 +28,7 @@ describe("the settings", () => {
       liveState: { enabled: true },
       learning: { enabled: true },
       claims: "shared",
+      compaction: "baton",
       autoTask: false,
       notices: "all",
     }
@@ -53,6 +54,7 @@ describe("the settings", () => {
     ['{"handoff":{"maxfiles":3}}', /^handoff: .*maxfiles/],
     ['{"liveState":{"strict":"yes"}}', /^liveState\.strict: .*boolean/],
     ['{"claims":"alone"}', /^claims: .*exclusive/],
+    ['{"compaction":"off"}', /^compaction: .*opencode/],
     ["[]", /object/],
   ])(promised("handoff.C3", "%s is refused with the place and what was expected"), async (text, reason) => {
     const root = withSettings(text)

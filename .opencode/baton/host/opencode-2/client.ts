@@ -1,13 +1,17 @@
 import type { PluginInput } from "@opencode-ai/plugin"
 import { describeError, type LogExtra } from "../log.ts"
 import { field } from "../schema.ts"
-import type { Agent, Context, Model, ModelName, Session } from "./context.ts"
-import { lastSpeaking, toStoredMessages } from "./messages.ts"
+import type { Agent, Context, Model, Session } from "./context.ts"
+import { lastSpeaking, sentMessage, toStoredMessages } from "./messages.ts"
 import { toolName } from "./names.ts"
+import type { Presence } from "./presence.ts"
 
 type Answer = { readonly data?: unknown; readonly error?: unknown; readonly response?: Response }
 
-const isMissing = (error: unknown): boolean => field(error, "_tag") === "Session.NotFoundError"
+class GoneMessage extends Error {}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof GoneMessage || field(error, "_tag") === "Session.NotFoundError"
 
 /** Answers as the client of OpenCode 1 does, which throws nothing. */
 const answer = async (work: () => Promise<unknown>): Promise<Answer> => {
@@ -15,18 +19,19 @@ const answer = async (work: () => Promise<unknown>): Promise<Answer> => {
     return { data: await work() }
   } catch (error) {
     const response = new Response(null, { status: isMissing(error) ? 404 : 500 })
-    return { error: isMissing(error) ? "no such session" : describeError(error), response }
+    return { error: isMissing(error) ? "it is not there" : describeError(error), response }
   }
 }
 
 const failure = (error: string): Promise<Answer> => Promise.resolve({ error })
 
-export const toSessionInfo = ({ id, projectID, parentID, title, time, location }: Session) => ({
+export const toSessionInfo = ({ id, projectID, parentID, title, time, location, revert }: Session) => ({
   id,
   title: title ?? "",
   projectID,
   directory: location.directory,
   ...(parentID === undefined ? {} : { parentID }),
+  ...(revert ? { revert: { messageID: revert.messageID } } : {}),
   time: { created: time.created, updated: time.updated },
   version: "2",
 })
@@ -51,7 +56,7 @@ const toProviders = (models: readonly Model[]) => {
   return { providers, default: {} }
 }
 
-const NO_MODEL: ModelName = { id: "", providerID: "" }
+const UNKNOWN = { agent: "build", model: { id: "", providerID: "" } }
 
 type ByID = { readonly path: { readonly id: string; readonly messageID?: string } }
 type LogBody = { readonly body: { readonly level: string; readonly message: string; readonly extra?: LogExtra } }
@@ -63,11 +68,10 @@ type LogBody = { readonly body: { readonly level: string; readonly message: stri
 export const createClient = (
   context: Context,
   writeLog: (entry: { level: string; message: string; extra: LogExtra }) => void,
+  presence: Presence,
 ): PluginInput["client"] => {
-  const messagesOf = async (sessionID: string) => {
-    const entries = await context.session.context({ sessionID })
-    return toStoredMessages(sessionID, entries, lastSpeaking(entries) ?? { agent: "build", model: NO_MODEL })
-  }
+  const toStored = (sessionID: string, entries: readonly unknown[]) =>
+    toStoredMessages(sessionID, entries, lastSpeaking(entries) ?? UNKNOWN)
   const client = {
     app: {
       log: async ({ body: { level, message, extra = {} } }: LogBody) => writeLog({ level, message, extra }),
@@ -76,13 +80,15 @@ export const createClient = (
     config: { providers: () => answer(async () => toProviders((await context.model.list({})).data)) },
     session: {
       get: ({ path: { id } }: ByID) => answer(async () => toSessionInfo(await context.session.get({ sessionID: id }))),
-      messages: ({ path: { id } }: ByID) => answer(() => messagesOf(id)),
-      /** One before the newest compaction, or in the inbox, cannot be asked for: not that it is gone. */
-      message: ({ path: { id, messageID } }: ByID) =>
+      messages: ({ path: { id } }: ByID) =>
+        answer(async () => toStored(id, await context.session.context({ sessionID: id }))),
+      /** One before the newest compaction is there without its text, which a plugin is not shown. */
+      message: ({ path: { id, messageID = "" } }: ByID) =>
         answer(async () => {
-          const found = (await messagesOf(id)).find(({ info }) => info.id === messageID)
-          if (found) return found
-          throw new Error("OpenCode 2 shows plugins the messages since the newest compaction alone")
+          const entries = await context.session.context({ sessionID: id })
+          if (presence.isGone(id, messageID, entries)) throw new GoneMessage()
+          const found = toStored(id, entries).find(({ info }) => info.id === messageID)
+          return found ?? sentMessage({ sessionID: id, messageID }, "", UNKNOWN, 0)
         }),
       /** OpenCode 2 has no such tool. */
       todo: () => answer(async () => []),

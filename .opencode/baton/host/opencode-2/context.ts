@@ -42,11 +42,17 @@ export type Session = {
   readonly model?: ModelName
   readonly time: { readonly created: number; readonly updated: number }
   readonly location: { readonly directory: string }
+  /** The user has undone this message and all that follow; the next message makes it final. */
+  readonly revert?: { readonly messageID: string }
 }
 
 export type ModelName = { readonly id: string; readonly providerID: string }
 
-export type Model = ModelName & { readonly limit?: { readonly context?: number; readonly output?: number } }
+export type Model = ModelName & {
+  readonly limit?: { readonly context?: number; readonly output?: number }
+  /** `native`: the provider compacts by itself, and gives no text. */
+  readonly settings?: { readonly compaction?: { readonly type?: string } }
+}
 
 export type Agent = {
   readonly id: string
@@ -90,8 +96,10 @@ export type RequestEvent = Of & {
   readonly tools: Record<string, unknown>
 }
 
-/** With `result` no model is asked for a summary. `metadata` is stored with it. */
-export type CompactionEvent = Of & { result?: { readonly summary: string; readonly metadata: Record<string, unknown> } }
+/** With `result` no model is asked for a summary. `metadata` is stored with it. OpenCode's prompt follows the messages. */
+export type CompactionEvent = Omit<RequestEvent, "tools"> & {
+  result?: { readonly summary: string; readonly metadata: Record<string, unknown> }
+}
 
 type ToolCall = Of & {
   readonly tool: string

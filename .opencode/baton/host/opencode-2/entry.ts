@@ -23,6 +23,7 @@ const onPrompt = async (
   { sessionID, messageID, prompt }: PromptEvent,
 ): Promise<void> => {
   await location.know(sessionID)
+  location.sent(sessionID, messageID)
   if (!hooks["chat.message"]) return
   const { agent = "build", model = { id: "", providerID: "" } } = (await location.session(sessionID)) ?? {}
   const { info, parts } = sentMessage({ sessionID, messageID }, prompt.text, { agent, model }, Date.now())

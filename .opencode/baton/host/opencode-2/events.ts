@@ -15,6 +15,11 @@ const messageEvent = (sessionID: string, id: string, more: object): Event =>
 /** The event of OpenCode 1 that a session was created. @param session with the fields of a session's info */
 export const sessionCreated = (session: object): Event => event("session.created", { info: session })
 
+/** OpenCode 1 tells of an undo, its redo and its end by the session. */
+const reverted = (id: string, { revert }: Part): Event[] => [
+  event("session.updated", { info: { id, ...(isRecord(revert) ? { revert } : {}) } }),
+]
+
 const ended = (sessionID: string): Event[] => [event("session.idle", { sessionID })]
 
 /** @param data the event's @param at its time in epoch ms */
@@ -33,6 +38,9 @@ const TRANSLATIONS: Readonly<Record<string, (sessionID: string, data: Part, at: 
   "session.deleted": (id, { parentID }) => [
     event("session.deleted", { info: { id, ...(typeof parentID === "string" ? { parentID } : {}) } }),
   ],
+  "session.revert.staged": reverted,
+  "session.revert.cleared": reverted,
+  "session.revert.committed": reverted,
   "session.execution.started": (sessionID) => [event("session.status", { sessionID, status: { type: "busy" } })],
   "session.execution.succeeded": ended,
   "session.execution.interrupted": ended,

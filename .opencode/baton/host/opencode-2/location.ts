@@ -13,6 +13,7 @@ import { sessionCreated, toEvents } from "./events.ts"
 import { inTime } from "./guard.ts"
 import { createLogFile } from "./log.ts"
 import { bringZod } from "./packages.ts"
+import { createPresence, type Presence } from "./presence.ts"
 import { type Request, readRequest } from "./request.ts"
 
 /** A folder that OpenCode 2 has open. All of the bundle's plugins share it. */
@@ -26,6 +27,8 @@ export type OpenLocation = {
    */
   add(hooks: Hooks): () => Promise<void>
   readonly features: ReadonlySet<Hooks>
+  /** To be told of each user's message. */
+  readonly sent: Presence["sent"]
   /** Undefined when OpenCode does not say in time. */
   session(sessionID: string): Promise<Session | undefined>
   /** Makes up for the event of a session that began before a plugin could hear of it. Never rejects. */
@@ -38,7 +41,8 @@ export type OpenLocation = {
 
 const createLocation = (context: Context, onClose: () => void): OpenLocation => {
   const { directory, project } = context.location
-  const client = createClient(context, createLogFile())
+  const presence = createPresence()
+  const client = createClient(context, createLogFile(), presence)
   const log = createLog(client, "opencode-2")
   const host = {
     client,
@@ -70,7 +74,8 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
   }
 
   const listen = async (): Promise<void> => {
-    for await (const raw of context.event.subscribe({ signal: ending.signal }))
+    for await (const raw of context.event.subscribe({ signal: ending.signal })) {
+      presence.observe(raw)
       for (const event of toEvents(raw, directory)) {
         if (event.type === "session.created") {
           const { id } = event.properties.info
@@ -80,6 +85,7 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
         if (event.type === "session.deleted") known.delete(event.properties.info.id)
         await tell(event)
       }
+    }
   }
 
   bringZod(createProcessRunner({ shell: undefined }), log).catch((error: unknown) =>
@@ -93,6 +99,7 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
   return {
     host,
     log,
+    sent: presence.sent,
     features,
     add: (hooks) => {
       features.add(hooks)

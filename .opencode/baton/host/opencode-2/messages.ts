@@ -3,8 +3,16 @@ import type { StoredMessage } from "../sessions.ts"
 import type { ModelName } from "./context.ts"
 import { toolArguments, toolName } from "./names.ts"
 
-/** The mark in the metadata of a compaction whose summary the model did not write. */
+/** The mark in the metadata of a compaction for whose summary another text stands in. The model's own is beside it, as `answer`. */
 export const RESCUED = "rescued"
+
+/** The newest summary that the model is shown; "" for none. */
+export const shownSummary = (entries: readonly unknown[]): string => {
+  const newest = entries.findLast(
+    (entry) => field(entry, "type") === "compaction" && field(entry, "status") === "completed",
+  )
+  return text(field(newest, "summary")) ?? ""
+}
 
 /** The end of the id of a compaction's summary. In OpenCode 1 it is a message of its own, behind the compaction. */
 const SUMMARY = "z"
@@ -107,7 +115,8 @@ const compactionMessages = (sessionID: string, entry: Entry, id: string, speakin
   const messageID = `${id}${SUMMARY}`
   const { created } = time
   const info = { id: messageID, sessionID, role: "assistant", parentID: id, summary: true, finish: "stop" }
-  const summary = field(entry.metadata, "baton") === RESCUED ? "" : (text(entry.summary) ?? "")
+  const isRescued = field(entry.metadata, "baton") === RESCUED
+  const summary = text(isRescued ? field(entry.metadata, "answer") : entry.summary) ?? ""
   const part = { id: `prt_${messageID}`, sessionID, messageID, type: "text", text: summary }
   return [request, message({ ...info, time: { created, completed: created } }, [part])]
 }

@@ -129,19 +129,69 @@ test(promised("v2.A3", "all plugins of a folder share one host, until the last o
 })
 
 test.each([
-  ["fails", () => Promise.reject(new Error("429")), { summary: "the last handoff", metadata: { baton: "rescued" } }],
-  ["is empty", async () => ({ text: " \n" }), { summary: "the last handoff", metadata: { baton: "rescued" } }],
+  [
+    "fails",
+    () => Promise.reject(new Error("429")),
+    { summary: "the last handoff", metadata: { baton: "rescued", answer: "" } },
+  ],
+  [
+    "is empty",
+    async () => ({ text: " \n" }),
+    { summary: "the last handoff", metadata: { baton: "rescued", answer: "" } },
+  ],
+  [
+    "says less",
+    async () => ({ text: "Some." }),
+    { summary: "the last handoff", metadata: { baton: "rescued", answer: "Some." } },
+  ],
   ["is good", async () => ({ text: "## Done" }), { summary: "## Done", metadata: { baton: "summary" } }],
 ])(promised("v2.B3", "an answer that %s has a result"), async (_how, generate, result) => {
   const { context, call } = createFake({ generate })
   const end = await serve("thing", context, async () => ({
     "experimental.session.compacting": compacting((output) => {
       output.prompt = "Write it."
-      output.rescue = { isUsable: (answer) => answer !== "", text: "the last handoff" }
+      output.rescue = (answer) => (answer === "## Done" ? undefined : "the last handoff")
     }),
   }))
   const compaction = request()
   await call("compaction", compaction)
   expect(compaction).toMatchObject({ result })
+  await end()
+})
+
+test(promised("v2.B7", "where the feature has no prompt its plan is asked for, with the conversation"), async () => {
+  const entries = [
+    { id: "msg_1", type: "compaction", status: "completed", summary: "before", metadata: { baton: "rescued" } },
+    { id: "msg_2", type: "user", text: "go on" },
+  ]
+  const { context, call } = createFake({ context: async () => entries })
+  const seen = vi.fn()
+  const end = await serve("thing", context, async () => ({
+    "experimental.session.compacting": compacting((output) => {
+      output.planWithoutTask = async ({ messages, ...rest }) => {
+        seen(messages.length, rest)
+        return { prompt: "Write it.", rescue: () => "words and facts" }
+      }
+    }),
+  }))
+  const compaction = request()
+  await call("compaction", compaction)
+  expect(seen).toHaveBeenCalledExactlyOnceWith(3, { summary: "before", isUsers: true })
+  expect(compaction).toMatchObject({ result: { summary: "words and facts" } })
+  await end()
+})
+
+test(promised("v2.B8", "what is left to OpenCode has no result, and the task among its messages"), async () => {
+  const { context, call } = createFake()
+  const end = await serve("thing", context, async () => ({
+    "experimental.session.compacting": compacting((output) => {
+      output.isLeftToOpenCode = true
+      output.context.push("the task")
+    }),
+  }))
+  const compaction = request()
+  await call("compaction", compaction)
+  expect(compaction).not.toHaveProperty("result")
+  expect(compaction.messages).toEqual([{ role: "user", content: [{ type: "text", text: "the task" }] }])
   await end()
 })

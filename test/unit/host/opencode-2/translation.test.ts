@@ -68,9 +68,11 @@ describe(promised("v2.A1", "what OpenCode 2 stores, as OpenCode 1 would"), () =>
     })
   })
 
-  test(promised("v2.B3", "a summary that the model did not write is an empty one"), () => {
-    const rescued = { ...COMPACTION, metadata: { baton: "rescued" } }
-    expect(latestCompaction(toStoredMessages("ses_1", [rescued], SPEAKING))?.summary).toBe("")
+  test(promised("v2.B3", "of a summary for which another text stands in the model's own counts"), () => {
+    const summaryOf = (metadata: object) =>
+      latestCompaction(toStoredMessages("ses_1", [{ ...COMPACTION, metadata }], SPEAKING))?.summary
+    expect(summaryOf({ baton: "rescued", answer: "Some." })).toBe("Some.")
+    expect(summaryOf({ baton: "rescued" })).toBe("")
   })
 
   test("a compaction that is under way has no summary yet", () => {
@@ -106,6 +108,8 @@ describe("events", () => {
     ["session.step.ended", { files: [] }, ["message.updated"]],
     ["session.step.ended", { files: ["a"] }, ["message.updated", "message.part.updated"]],
     ["session.text.delta", {}, []],
+    ["session.revert.staged", { revert: { messageID: "msg_1" } }, ["session.updated"]],
+    ["session.revert.committed", { to: "msg_1" }, ["session.updated"]],
   ])("%s %j is %j", (type, data, expected) => {
     expect(typesOf(type, data)).toEqual(expected)
   })
