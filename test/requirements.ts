@@ -428,6 +428,8 @@ export const REQUIREMENTS = {
   "v2.B5": "On OpenCode 2 the agent's editing tools are kept from Baton's own files.",
   "v2.B6": "On OpenCode 2 a correction is learned and given to the next session.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
+  "v2.C1":
+    "The tests of compaction, task, ledger, learning and trust run on OpenCode 2, too; what cannot is listed with its reason.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS
