@@ -437,6 +437,8 @@ export const REQUIREMENTS = {
   "v2.B11":
     "On OpenCode 2 an agent's `run` is told from a server by the process that started it, and is kept with its end.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
+  "v2.C1":
+    "The tests of compaction, task, ledger, learning and trust run on OpenCode 2, too; what cannot is listed with its reason.",
 } as const
 
 export type RequirementId = keyof typeof REQUIREMENTS

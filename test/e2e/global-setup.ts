@@ -5,7 +5,7 @@ import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
 import { removeFolder } from "../support/files/folder-tree.ts"
 import { isolatedEnvironment } from "../support/opencode/isolated-opencode.ts"
-import { BOTH_ENDS, NO_CATALOGUE, type OpenCodeBinary } from "../support/opencode/opencode-binary.ts"
+import { ALL_LINES, NO_CATALOGUE, type OpenCodeBinary } from "../support/opencode/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
 import type { SharedServer } from "../support/opencode/task-project.ts"
 import { setUpHome } from "../support/opencode/test-project.ts"
@@ -26,24 +26,25 @@ const measureSlowness = ({ path, version }: OpenCodeBinary, env: Record<string, 
   const started = performance.now()
   const { status, stdout, stderr } = spawnSync(path, ["--version"], { encoding: "utf8", env })
   const tookMs = performance.now() - started
-  if (stdout.trim() === version) return Math.max(LEAST_SLOWNESS, Math.round((10 * tookMs) / QUIET_START_MS) / 10)
+  if (stdout.trim().replace(/^opencode v/, "") === version)
+    return Math.max(LEAST_SLOWNESS, Math.round((10 * tookMs) / QUIET_START_MS) / 10)
   throw new Error(`${path} is not OpenCode ${version}: --version exited with ${status} and said '${stdout}' ${stderr}`)
 }
 
 /**
- * Checks each binary's version, measures the machine's slowness, and starts one `opencode serve` for each end. All tests that
+ * Checks each binary's version, measures the machine's slowness, and starts one `opencode serve` for each line. All tests that
  * need no process of their own share it, since a start takes seconds.
  */
 const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
   const root = mkdtempSync(join(tmpdir(), "baton-shared-"))
   const isolated = isolatedEnvironment({ home: root, directory: root })
-  const slowness = Math.max(...BOTH_ENDS.map((binary) => measureSlowness(binary, isolated)))
+  const slowness = Math.max(...ALL_LINES.map((binary) => measureSlowness(binary, isolated)))
   // Workers, which start later, inherit it.
   process.env.BATON_SLOWNESS ||= String(slowness)
   project.vitest.logger.log(`Deadlines are multiplied by BATON_SLOWNESS=${process.env.BATON_SLOWNESS}.\n`)
   const servers: TestServer[] = []
   const shared = await Promise.all(
-    BOTH_ENDS.map(async (binary): Promise<SharedServer> => {
+    ALL_LINES.map(async (binary): Promise<SharedServer> => {
       const home = join(root, binary.version)
       const directory = join(home, "nowhere")
       mkdirSync(directory, { recursive: true })

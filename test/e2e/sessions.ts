@@ -5,6 +5,7 @@ import { recordsIn } from "../support/faults/fault-stored-table.ts"
 import {
   COMPACTING_STEP,
   eventually,
+  isCompacted,
   type ModelReply,
   newestOrder,
   type RunResult,
@@ -38,9 +39,9 @@ export const compactsOnDemand: Script = (request) => {
 }
 
 /** An agent that is compacted once in each session. */
-export const compactsOnce: Script = ({ kind, conversation }) => {
-  if (kind === "compaction") return { text: "A summary." }
-  return conversation.includes("What did we do so far?") ? { text: "Finished." } : COMPACTING_STEP
+export const compactsOnce: Script = (request) => {
+  if (request.kind === "compaction") return { text: "A summary." }
+  return isCompacted(request) ? { text: "Finished." } : COMPACTING_STEP
 }
 
 /** Each answer comes once the records so far are delivered: 1.2.15 ends a run without waiting for them. */

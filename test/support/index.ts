@@ -10,6 +10,7 @@ export {
 } from "./model/retention.ts"
 export {
   bash,
+  isCompacted,
   type ModelReply,
   type ModelRequest,
   newestOrder,
@@ -20,9 +21,26 @@ export {
   startScriptedModel,
 } from "./model/scripted-model.ts"
 export { deadline } from "./opencode/deadline.ts"
-export { casesOf, endsOf, IS_NIGHT, NEWEST_OR_ALL, testsOnce } from "./opencode/ends.ts"
-export { BOTH_ENDS, canToolsAsk, NEWEST, type OpenCodeBinary, REPOSITORY } from "./opencode/opencode-binary.ts"
-export { type RunResult, runOpenCode } from "./opencode/opencode-run.ts"
+export {
+  casesOf,
+  endsOf,
+  IS_NIGHT,
+  linesOf,
+  NEWEST_LINES,
+  NEWEST_OR_ALL,
+  offers,
+  testsOn,
+  testsOnce,
+} from "./opencode/ends.ts"
+export {
+  ALL_LINES,
+  BOTH_ENDS,
+  canToolsAsk,
+  NEWEST,
+  type OpenCodeBinary,
+  REPOSITORY,
+} from "./opencode/opencode-binary.ts"
+export { killOpenCode, type RunResult, runOpenCode } from "./opencode/opencode-run.ts"
 export { eventually, startServer, type TestServer } from "./opencode/opencode-server.ts"
 export {
   BRIEF,

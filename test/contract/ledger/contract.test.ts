@@ -4,7 +4,7 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { holdEmbedded, type RunLedger, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { BOTH_ENDS } from "../../support/opencode/opencode-binary.ts"
+import { ALL_LINES } from "../../support/opencode/opencode-binary.ts"
 import { describeArguments, describeRefusals } from "./contract-lines.ts"
 import { CONTRACT, describeStatuses, describeTasks, type OpenLedger } from "./contract-tasks.ts"
 import { describeKnowledge, describeViews } from "./contract-views.ts"
@@ -50,7 +50,7 @@ const describeLedgerContract = (name: string, run: (home: string) => RunLedger):
   })
 }
 
-for (const binary of BOTH_ENDS) describeLedgerContract(`embedded on OpenCode ${binary.version}`, holdEmbedded(binary))
+for (const binary of ALL_LINES) describeLedgerContract(`embedded on OpenCode ${binary.version}`, holdEmbedded(binary))
 
 const real = findRealProg()
 

@@ -8,7 +8,7 @@ import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { databaseOf, embeddedProgram, holdEmbedded, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { countOpeners, holdWriteLock, readSchema, readTables, runSql } from "../../support/ledger/ledger-rows.ts"
-import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { ALL_LINES, NEWEST } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 
 const embedded = holdEmbedded(NEWEST)
@@ -83,7 +83,7 @@ const WRITES = 200
 
 const failed = ({ exitCode, stderr }: LedgerResult): boolean => exitCode !== 0 || stderr !== ""
 
-describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: 120_000 }, (binary) => {
+describe.each(ALL_LINES)("under load on OpenCode $version", { timeout: 120_000 }, (binary) => {
   const writers = Array.from({ length: WRITERS }, () => holdEmbedded(binary))
 
   test(promised("ledger.D3", "8 processes, 200 writes each: nothing is lost"), async () => {
@@ -104,7 +104,7 @@ describe.each(BOTH_ENDS)("under load on OpenCode $version", { timeout: 120_000 }
   })
 })
 
-describe.each(BOTH_ENDS)("a new database on OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("a new database on OpenCode $version", (binary) => {
   test(promised("queue.A3b", "a process that finds another one making the database waits for it"), async () => {
     const home = temporaryFolder()
     mkdirSync(dirname(databaseOf(home)))
@@ -156,7 +156,7 @@ const homeWith = (queries: readonly string[]): string => {
   return home
 }
 
-describe.each(BOTH_ENDS)("an existing database, on OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("an existing database, on OpenCode $version", (binary) => {
   const openIn = (home: string) => createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
 
   test.each(OLD_DATABASES)(promised("ledger.D3", "a database of %s is migrated"), async (_name, queries) => {

@@ -6,7 +6,7 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { embeddedProgram, LAUNCHER, runProgram, SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { BOTH_ENDS, NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
+import { ALL_LINES, NEWEST, REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const MODULE = "github.com/baiirun/prog"
 
@@ -120,7 +120,7 @@ describe("the launcher", () => {
     expect(await run({}, [])).toBe("installed\n")
   })
 
-  test.each(BOTH_ENDS)(promised("ledger.D4", "on $version standard input reaches it, no .env"), async (binary) => {
+  test.each(ALL_LINES)(promised("ledger.D4", "on $version standard input reaches it, no .env"), async (binary) => {
     const home = temporaryFolder()
     writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
     writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')

@@ -11,7 +11,7 @@ import { endWithTest } from "../../support/files/with-test.ts"
 import { SYSTEM_PATH } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
 import { testsOnce } from "../../support/opencode/ends.ts"
-import { BOTH_ENDS, NEWEST } from "../../support/opencode/opencode-binary.ts"
+import { ALL_LINES, NEWEST } from "../../support/opencode/opencode-binary.ts"
 import { eventually } from "../../support/opencode/opencode-server.ts"
 import { testRandom } from "../../support/test-random.ts"
 
@@ -19,7 +19,7 @@ const found = findRealProg()
 if (found.kind === "missing") registerMissingRealProg("baton outbox on the real prog", found.reason)
 
 const LEDGERS = [
-  ...BOTH_ENDS.map((binary) => ({ name: `embedded ledger of OpenCode ${binary.version}`, binary, prog: "" })),
+  ...ALL_LINES.map((binary) => ({ name: `embedded ledger of OpenCode ${binary.version}`, binary, prog: "" })),
   ...(found.kind === "found" ? [{ name: "real prog", binary: NEWEST, prog: found.program.command }] : []),
 ]
 

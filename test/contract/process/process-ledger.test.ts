@@ -10,14 +10,14 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import { createLedgerDriver } from "../../support/ledger/ledger-driver.ts"
 import { databaseOf, embeddedProgram, runProgram } from "../../support/ledger/ledger-process.ts"
 import { findRealProg, registerMissingRealProg } from "../../support/ledger/ledger-real.ts"
-import { BOTH_ENDS, OLDEST } from "../../support/opencode/opencode-binary.ts"
+import { ALL_LINES, OLDEST } from "../../support/opencode/opencode-binary.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
 const real = findRealProg()
 if (real.kind === "missing") registerMissingRealProg("the client on the real prog", real.reason)
 
 const LEDGERS = [
-  ...BOTH_ENDS.map((binary) => ({ program: embeddedProgram(binary), execPath: binary.path, isReal: false })),
+  ...ALL_LINES.map((binary) => ({ program: embeddedProgram(binary), execPath: binary.path, isReal: false })),
   ...(real.kind === "found" ? [{ program: real.program, execPath: OLDEST.path, isReal: true }] : []),
 ]
 

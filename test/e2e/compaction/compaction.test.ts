@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   BRIEF,
   COMPACTING_STEP,
   casesOf,
   eventually,
+  isCompacted,
   LEDGER_WAIT_MS,
   measureRetention,
   openSharedTask,
@@ -15,6 +16,7 @@ import {
   type Summariser,
   TASK,
   type TaskProject,
+  testsOn,
   testsOnce,
 } from "../../support/index.ts"
 import {
@@ -36,8 +38,9 @@ const expectKnown = ({ taskID }: SharedTask, conversation: string): void => {
     expect(conversation).toContain(known)
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
+  const everywhere = testsOn(binary)
   test(promised(["compaction.C1", "compaction.C7", "notices.A2"], "five leave task and ledger intact"), async () => {
     const script = afterDelivery(() => task, retentionScript(5, "faithful"))
     const task: TaskProject = await openTaskProject(binary, script)
@@ -75,9 +78,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 
   once(promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task"), async () => {
-    const task = await openSharedTask(binary, ({ kind, conversation }) => {
+    const task = await openSharedTask(binary, (request) => {
+      const { kind, conversation } = request
       if (kind === "compaction") return { text: "The child's summary." }
-      if (conversation.includes("What did we do so far?")) return { text: "The child is finished." }
+      if (isCompacted(request)) return { text: "The child is finished." }
       if (conversation.includes("The session that started you")) return COMPACTING_STEP
       if (conversation.includes("The child is finished.")) return { text: "Finished." }
       const input = { description: "Count", prompt: "COUNT-THE-FILES and nothing else", subagent_type: "general" }
@@ -85,7 +89,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     })
     await task.say(task.message)
     expect(compactionsOf(task)).toHaveLength(1)
-    const child = turnsOf(task).find((conversation) => conversation.includes("What did we do so far?"))
+    const child = turnsOf(task).find((conversation) => isCompacted({ conversation }))
     expect(child).toContain(`Task: ${task.taskID}`)
     expect(child).toContain("COUNT-THE-FILES and nothing else")
     expect(await task.records(1)).toEqual(["Compaction 1: The child's summary."])
@@ -108,40 +112,43 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expectKnown(task, lastTurn(task))
   })
 
-  test(promised(["start.A1", "compaction.C3", "compaction.C7"], "one that is reverted is in no request"), async () => {
-    const task = await openSharedTask(binary, compactsOnDemand)
-    const id = await task.say(task.message)
-    const path = { id }
-    const compactAgain = async () => {
+  everywhere(
+    promised(["start.A1", "compaction.C3", "compaction.C7"], "one that is reverted is in no request"),
+    async () => {
+      const task = await openSharedTask(binary, compactsOnDemand)
+      const id = await task.say(task.message)
+      const path = { id }
+      const compactAgain = async () => {
+        await compact(task, id)
+        return compactionsOf(task).at(-1)
+      }
+      const ask = async () => {
+        await task.say("What is next?", id)
+        return lastTurn(task)
+      }
+      const revert = async () => {
+        const second = (await messagesOf(task, id)).filter(({ info }) => info.role === "user")[1]
+        const { error } = await task.client.session.revert({ path, body: { messageID: second?.info.id ?? "" } })
+        expect(error).toBeUndefined()
+      }
+      await task.say("REVERTED-WORDS", id)
       await compact(task, id)
-      return compactionsOf(task).at(-1)
-    }
-    const ask = async () => {
-      await task.say("What is next?", id)
-      return lastTurn(task)
-    }
-    const revert = async () => {
-      const second = (await messagesOf(task, id)).filter(({ info }) => info.role === "user")[1]
-      const { error } = await task.client.session.revert({ path, body: { messageID: second?.info.id ?? "" } })
-      expect(error).toBeUndefined()
-    }
-    await task.say("REVERTED-WORDS", id)
-    await compact(task, id)
-    await task.records(1)
-    const note = await ask()
-    expect(note).toContain("(compaction 1 of this session)")
-    await revert()
-    expect((await task.client.session.unrevert({ path })).error).toBeUndefined()
-    expect((await ask()).startsWith(note), "brought back it is the same").toBe(true)
-    expect(await compactAgain()).toContain("Summary 1.")
-    expect(await ask()).toContain("(compaction 2 of this session)")
+      await task.records(1)
+      const note = await ask()
+      expect(note).toContain("(compaction 1 of this session)")
+      await revert()
+      expect((await task.client.session.unrevert({ path })).error).toBeUndefined()
+      expect((await ask()).startsWith(note), "brought back it is the same").toBe(true)
+      expect(await compactAgain()).toContain("Summary 1.")
+      expect(await ask()).toContain("(compaction 2 of this session)")
 
-    await revert()
-    const begun = await ask()
-    expect(begun).toContain(TASK.specification)
-    expect(begun).not.toMatch(/Summary \d\.|REVERTED-WORDS|was compacted/)
-    expect(await compactAgain()).not.toMatch(/Summary \d\.|REVERTED-WORDS/)
-    expect(await ask()).toContain("(compaction 3 of this session)")
-    expect(await task.records(3)).toEqual([1, 2, 3].map((n) => `Compaction ${n}: Summary ${n}.`))
-  })
+      await revert()
+      const begun = await ask()
+      expect(begun).toContain(TASK.specification)
+      expect(begun).not.toMatch(/Summary \d\.|REVERTED-WORDS|was compacted/)
+      expect(await compactAgain()).not.toMatch(/Summary \d\.|REVERTED-WORDS/)
+      expect(await ask()).toContain("(compaction 3 of this session)")
+      expect(await task.records(3)).toEqual([1, 2, 3].map((n) => `Compaction ${n}: Summary ${n}.`))
+    },
+  )
 })

@@ -2,14 +2,16 @@ import { basename } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   bash,
   eventually,
   LEDGER_WAIT_MS,
   newestOrder,
+  offers,
   openSharedTask,
   type Script,
   type SharedTask,
+  testsOn,
 } from "../../support/index.ts"
 import { lastTurn, messagesOf } from "../sessions.ts"
 
@@ -68,7 +70,8 @@ const toldInTime = async (task: SharedTask, message: string): Promise<string> =>
   return toldInTime(task, message)
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
+  const everywhere = testsOn(binary)
   test(promised("words.B2", "an agent that may run prog alone never speaks as the user"), async () => {
     const permission = { bash: { "*": "deny", "prog *": "allow" }, edit: "deny" } as const
     const task = await openSharedTask(binary, script, { config: { permission } })
@@ -89,6 +92,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(told.match(/^- correction/gm)).toHaveLength(1)
     expect(told.indexOf("- correction")).toBeLessThan(told.indexOf("- agent"))
 
+    if (!offers(binary, "undo")) return
     const [users] = (await learnings(task)).filter(({ summary }) => summary === CORRECTION)
     await task.client.session.revert({ path: { id: first }, body: { messageID: await saidIn(task, first) } })
     await stored(task, "stale", 0)
@@ -99,7 +103,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(copied).not.toContain("- correction")
   })
 
-  test(promised("words.A3b", "what was undone teaches nothing, before and after it was stored"), async () => {
+  everywhere(promised("words.A3b", "what was undone teaches nothing, before and after it was stored"), async () => {
     const task = await openSharedTask(binary, script)
     const undo = async (id: string) => {
       const messageID = await saidIn(task, id)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   BRIEF,
   bash,
   COMPACTING_PROMPT_TOKENS,
@@ -10,6 +10,7 @@ import {
   newestSessionID,
   newestWords,
   occurrences,
+  offers,
   openSharedTask,
   openTaskProject,
   type Script,
@@ -33,10 +34,13 @@ const obedient: Script = (request) => {
 
 const bare = (taskID: string): string => `Task: ${taskID}\n${BRIEF}\n`
 
+/** Begins a subagent's conversation, in OpenCode 2 behind a sentence of its own. */
+const CHILD = /^\[user\] (?:You are a subagent[^\n]*\s+)?COUNT-THE-FILES/
+
 /** Each message of a request, as sent. */
 const sent = ({ body }: ModelRequest): string[] => body.messages.map((message) => JSON.stringify(message))
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   test(promised("start.A1", "the first request holds the task, the next begin with the same"), async () => {
     const task = await openTaskProject(binary, obedient)
@@ -59,11 +63,11 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   once(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
     const task = await openSharedTask(binary, obedient, { context: 8_000, output: 1_000 })
-    const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(1_000) })
+    const huge = await task.ledger.addTask({ ...TASK, specification: "The parser must stay fast. ".repeat(2_000) })
     await task.say(bare(huge))
     const [first = ""] = turnsOf(task)
     const note = first.slice(first.indexOf("[Baton]"))
-    expect(note.length).toBeLessThanOrEqual(8_000 * 0.1 * 4 + 20)
+    expect(note.length).toBeLessThanOrEqual(task.context * 0.1 * 4 + 20)
     expect(note).toMatch(/cut to \d+ of \d+ characters/)
   })
 
@@ -89,7 +93,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const foreign = await task.ledger.addTask({ ...TASK, title: "Pay the invoices" })
     order = `COUNT-THE-FILES please\nTask: ${foreign}`
     const root = await task.say(`${bare(task.taskID)}DELEGATE`)
-    const child = turnsOf(task).find((conversation) => conversation.startsWith("[user] COUNT-THE-FILES"))
+    const child = turnsOf(task).find((conversation) => CHILD.test(conversation))
     expect(child).toContain(`The session that started you works on task ${task.taskID}`)
     expect(child).toContain(TASK.specification)
     expect(child).not.toContain("Pay the invoices")
@@ -122,8 +126,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       expect(occurrences(text, part), part).toBe(1)
     expect(text).toMatch(new RegExp(`Written \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC by session ${earlier}`))
     expect(text).toMatch(/Now: branch main at [0-9a-f]{12}, 2 commits since/)
-    expect(request?.tools).toContain("read_session")
-    expect(next?.conversation).toContain(`## User\\nTask: ${taskID}`.replaceAll("\\n", "\n"))
+    if (offers(binary, "handoff")) {
+      expect(request?.tools).toContain("read_session")
+      expect(next?.conversation).toContain(`## User\\nTask: ${taskID}`.replaceAll("\\n", "\n"))
+    }
     await task.logged("the request begins with the task")
   })
 

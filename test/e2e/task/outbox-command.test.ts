@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { endsOf, eventually, LEDGER_WAIT_MS, openSharedTask, type SharedTask } from "../../support/index.ts"
+import { eventually, LEDGER_WAIT_MS, linesOf, openSharedTask, type SharedTask } from "../../support/index.ts"
 import { databaseOf } from "../../support/ledger/ledger-process.ts"
 import { runSql } from "../../support/ledger/ledger-rows.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
@@ -9,7 +9,7 @@ import { compact } from "../sessions.ts"
 
 const UNKNOWN = "ts-ffffff"
 
-describe.each(endsOf(1))("OpenCode $version", (binary) => {
+describe.each(linesOf(1))("OpenCode $version", (binary) => {
   test(
     promised("outbox.A1", "what was recorded for an unknown task waits, and comes once the ledger knows it"),
     async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest"
-import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   bash,
   deadline,
   eventually,
+  killOpenCode,
   LEDGER_WAIT_MS,
   newestOrder,
   openTaskProject,
@@ -108,7 +108,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   for (const [name, { script, config, status, kind, log }] of Object.entries(CASES)) {
     test(promised(["queue.A1", "queue.A2"], `a run ends and gives its task back: ${name}`), async () => {
       let id = ""
@@ -141,7 +141,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
         await eventually("the agent at work", () => task.model.received("turn").length > before || undefined)
         const isBound = async () => (await task.ledger.prog("claims")).includes("session ses_") || undefined
         await eventually("its claim", isBound, ...LEDGER_WAIT_MS)
-        signalIfThere(pid, "SIGKILL")
+        await killOpenCode(pid)
         return running
       }
       for (const _ of [1, 2, 3]) expect(await kill()).toBe(task.taskID)

@@ -1,14 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
 import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import { promised } from "../../requirements.ts"
 import {
   bash,
-  endsOf,
   eventually,
+  killOpenCode,
   LEDGER_WAIT_MS,
+  linesOf,
   MODEL,
   newestWords,
   openSharedTask,
@@ -27,7 +27,7 @@ const awaitHandoff = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">
 
 const ROUNDS = [1, 2, 3, 4]
 
-describe.each(endsOf(1))("OpenCode $version", (binary) => {
+describe.each(linesOf(1))("OpenCode $version", (binary) => {
   test(promised("sessions.A2", "two sessions on one task keep a handoff each and see the other's"), async () => {
     const task: SharedTask = await openSharedTask(binary, ({ kind, index }) => ({
       text: kind === "compaction" ? `Summary ${index + 1}.` : "Noted.",
@@ -101,7 +101,7 @@ const work = (task: () => TaskProject): Script =>
     return said.includes("HANG") ? bash("sleep 600") : { text: "Done." }
   })
 
-describe.each(endsOf(0))("OpenCode $version", (binary) => {
+describe.each(linesOf(0))("OpenCode $version", (binary) => {
   test(promised("sessions.A1", "a session that ends uncompacted leaves what it changed and what failed"), async () => {
     const script = work(() => task)
     const task: TaskProject = await openTaskProject(binary, script)
@@ -146,8 +146,8 @@ const hasStored = (task: TaskProject, part: string): boolean => {
 }
 
 const KILLED = [
-  ...endsOf(0).map((binary) => ({ ...binary, place: "run", begin: inRun })),
-  ...endsOf(1).map((binary) => ({ ...binary, place: "serve", begin: inServe })),
+  ...linesOf(0).map((binary) => ({ ...binary, place: "run", begin: inRun })),
+  ...linesOf(1).map((binary) => ({ ...binary, place: "serve", begin: inServe })),
 ]
 
 describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
@@ -157,7 +157,7 @@ describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
     const pid = await begin(task)
     const isHanging = () => lastTurn(task).split("[tool]").length === 3 && stateFiles(task).length === 1
     const hangs = () => (isHanging() && hasStored(task, "ls /no/such/folder")) || undefined
-    const end = () => signalIfThere(pid, "SIGKILL")
+    const end = () => killOpenCode(pid)
     await eventually("the command that hangs, and what is known", hangs).finally(end)
     await eventually("its end", () => (isAlive(pid) ? undefined : true))
     const left = stateFiles(task)

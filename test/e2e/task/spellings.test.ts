@@ -3,10 +3,11 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   BRIEF,
-  endsOf,
   eventually,
+  linesOf,
+  offers,
   openSharedTask,
   openTaskProject,
   TASK,
@@ -31,7 +32,7 @@ const SPELLINGS: readonly ((id: string) => string)[] = [
   (id) => id,
 ]
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   once(promised("task.C1", "a task that is named as a person would name it is in the first request"), async () => {
     const task = await openSharedTask(binary, noted)
@@ -62,7 +63,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const task = await openSharedTask(binary, noted)
       const { taskID } = task
       await task.say("Hello.")
-      const toasts = await collectToasts(task)
+      const hasNotices = offers(binary, "notices")
+      const toasts = hasNotices ? await collectToasts(task) : []
       const id = await task.say(`Is ${taskID} done, or does somebody work on it?`)
       await task.say(`Don't start ${taskID} before I say so.`, id)
       await task.say("Work on ts-0000ab and run the tests.", id)
@@ -70,6 +72,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       await task.say(`Hi! Please continue ${taskID} and finish the tests before lunch.`, id)
       expect(lastTurn(task)).toContain(`The message above names task ${taskID}`)
       expect(lastTurn(task)).toContain(TASK.specification)
+      if (!hasNotices) return
       const bound = `Baton: task ${taskID}: ${TASK.title} · open`
       await eventually("the task's notice", () => toasts.includes(bound) || undefined)
       expect(toasts).toEqual([`Baton: ${taskID} is mentioned: /task ${taskID} takes it up`, bound])
@@ -101,7 +104,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   })
 })
 
-describe.each(endsOf(0))("OpenCode $version", (binary) => {
+describe.each(linesOf(0))("OpenCode $version", (binary) => {
   test(promised("task.C1", "opencode run takes it as an argument, a resumed session, too"), async () => {
     const task = await openTaskProject(binary, noted)
     const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })

@@ -3,7 +3,7 @@ import { basename, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   BRIEF,
   COMPACTING_STEP,
   eventually,
@@ -12,6 +12,7 @@ import {
   openSharedTask,
   openTaskProject,
   type Script,
+  testsOn,
   testsOnce,
 } from "../../support/index.ts"
 import { passOver, returns } from "../../support/model/pass-over-script.ts"
@@ -44,8 +45,9 @@ const script: Script = (request) => {
   return { text: "I wrote it with spaces." }
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
+  const everywhere = testsOn(binary)
   once(promised("task.B2", "a session whose first request was refused knows its task in a new process"), async () => {
     let refuses = true
     const task = await openTaskProject(binary, (request) =>
@@ -119,7 +121,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(withBundle).toEqual(await requestsOf("none"))
   })
 
-  test(
+  everywhere(
     promised("identity.A2", "one task is the same in summary, turn, handoff, subagent, live state and ledger"),
     async () => {
       const task = await openSharedTask(binary, script)

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { listTree } from "../../support/files/folder-tree.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   bash,
   COMPACTING_PROMPT_TOKENS,
   type ModelRequest,
@@ -24,7 +24,7 @@ const SHOWN = 'curl -H "Authorization: Bearer [redacted]" "http://127.0.0.1:9/?a
 const promptOf = (request: ModelRequest): string =>
   newestWords(request).split("The following is the conversation history:")[0] ?? ""
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
 
   test(promised("words.A5b", "what a failing command holds of secrets is in no request, record or file"), async () => {
@@ -53,7 +53,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 
   once(promised("words.A5a", "a message of emoji reaches the model whole or cut between two of them"), async () => {
     const task = await openSharedTask(binary, compactsOnDemand)
-    await task.say(`${task.message}\nx${"🚀".repeat(4_000)}\nCOMPACT-NOW`)
+    await task.say(`${task.message}\nx${"🚀".repeat(task.context / 5)}\nCOMPACT-NOW`)
     await task.records(1)
     const [prompt = ""] = task.model.received("compaction").map(newestWords)
     expect(prompt).toMatch(/🚀\n\[cut to \d+ of \d+ characters\]/u)

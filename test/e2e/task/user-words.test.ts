@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   BRIEF,
   eventually,
   LEDGER_WAIT_MS,
@@ -10,6 +10,7 @@ import {
   openSharedTask,
   type Script,
   type SharedTask,
+  testsOn,
 } from "../../support/index.ts"
 import { compact, compactionsOf, expectInOrder, lastTurn, messagesOf } from "../sessions.ts"
 
@@ -39,7 +40,8 @@ const undo = async ({ client }: SharedTask, id: string, text: string): Promise<v
   if (error) throw new Error(`the message was not undone: ${JSON.stringify(error)}`)
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
+  const everywhere = testsOn(binary)
   test(
     promised(["words.A1", "words.A2"], "what the user said later survives a careless summary, the newest first"),
     async () => {
@@ -80,7 +82,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expectInOrder(lastTurn(task), ["use NEW.", "Use OLD."])
   })
 
-  test(promised("words.A3", "an order that was undone is not handed on, a redo brings it back"), async () => {
+  everywhere(promised("words.A3", "an order that was undone is not handed on, a redo brings it back"), async () => {
     const task = await openSharedTask(binary, summarises(CARELESS))
     const id = await task.say(`Task: ${task.taskID}\nKeep the tests green.`)
     await task.say("Delete the legacy module.", id)
@@ -99,7 +101,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(compactionsOf(task).at(-1)).not.toContain("Delete the new module")
   })
 
-  test(promised("words.A3", "an undone message takes its task with it"), async () => {
+  everywhere(promised("words.A3", "an undone message takes its task with it"), async () => {
     const task = await openSharedTask(binary, summarises(CARELESS))
     const id = await task.say("hello")
     await task.say(`Task: ${task.taskID}\nDelete legacy.`, id)
@@ -109,7 +111,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).not.toContain(task.taskID)
   })
 
-  test(promised("words.A3", "an order undone and given anew is the only one, role included"), async () => {
+  everywhere(promised("words.A3", "an order undone and given anew is the only one, role included"), async () => {
     const task = await openSharedTask(binary, summarises(CARELESS))
     const id = await task.say(`# Planner\nTask: ${task.taskID}\nDelete legacy.`)
     await undo(task, id, "Delete legacy.")
@@ -121,7 +123,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).not.toContain("Delete legacy.")
   })
 
-  test(promised("words.A3", "an order undone at the end of a session is not told to the next"), async () => {
+  everywhere(promised("words.A3", "an order undone at the end of a session is not told to the next"), async () => {
     const task = await openSharedTask(binary, summarises(CARELESS))
     const id = await task.say(`Task: ${task.taskID}\nKeep the tests green.`)
     await task.say("Force-push each branch.", id)
@@ -132,7 +134,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).not.toContain("Force-push")
   })
 
-  test(promised("words.A3", "an automatic task is titled by the message that took its place"), async () => {
+  everywhere(promised("words.A3", "an automatic task is titled by the message that took its place"), async () => {
     const task = await openSharedTask(binary, summarises(CARELESS))
     task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
     const id = await task.say("Write a converter from Markdown to plain text in src/convert.js.")

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, wr
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, casesOf, openTaskProject, type TaskProject, testsOnce } from "../../support/index.ts"
+import { ALL_LINES, casesOf, openTaskProject, type TaskProject, testsOnce } from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
 import { GIT_IDENTITY } from "../../support/opencode/test-project.ts"
 import { compactionsOf, compactsOnce, lastTurn, runWell } from "../sessions.ts"
@@ -43,7 +43,7 @@ const UNREADABLE: [what: string, make: (path: string) => void][] = [
   ["links to a device", device],
 ]
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   test.each(casesOf(binary, UNREADABLE))(
     promised(["trust.A4", "faults.F1"], "works on when all that Baton reads are %s"),

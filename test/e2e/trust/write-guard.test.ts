@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import {
-  BOTH_ENDS,
+  ALL_LINES,
   bash,
   type ModelReply,
   newestWords,
@@ -33,7 +33,7 @@ const open = (binary: SharedTask["binary"], permission: unknown) =>
 
 const CONFINED = { "*": "deny", read: "allow", edit: "allow", bash: "deny", external_directory: "deny" }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   const write = async (task: SharedTask, path: string) => {
     const file = join(task.project.directory, path)

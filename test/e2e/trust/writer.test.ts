@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe, expect } from "vitest"
 import { SETTINGS_FILE } from "../../../.opencode/baton/host/settings.ts"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, eventually, openTaskProject, testsOnce } from "../../support/index.ts"
+import { ALL_LINES, eventually, openTaskProject, testsOnce } from "../../support/index.ts"
 import { liveFiles, setWriter } from "../../support/opencode/live-stream.ts"
 import { runProgram } from "../../support/opencode/opencode-run.ts"
 import type { TestProject } from "../../support/opencode/test-project.ts"
@@ -22,7 +22,7 @@ const bringWriter = (project: TestProject) => {
   return { ran, writer }
 }
 
-describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
+describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   once(promised("trust.A3", "a writer is run if the account's settings name it, not if the project's do"), async () => {
     const task = await openTaskProject(binary, done)

@@ -34,9 +34,16 @@ export type ModelReply =
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
+/** What OpenCode 2 shows in the place of what a compaction left out, the newest of it word for word. */
+const CHECKPOINT = /<conversation-checkpoint>[\s\S]*?<\/conversation-checkpoint>/g
+
+/** The conversation goes on behind a compaction. */
+export const isCompacted = ({ conversation }: Pick<ModelRequest, "conversation">): boolean =>
+  conversation.includes("What did we do so far?") || conversation.includes("<conversation-checkpoint>")
+
 /** The user's newest message, and the agent's work since then. */
 export const newestWords = ({ conversation }: Pick<ModelRequest, "conversation">): string =>
-  conversation.slice(conversation.lastIndexOf("[user]"))
+  conversation.slice(conversation.lastIndexOf("[user]")).replace(CHECKPOINT, "")
 
 /**
  * The same as an agent takes it for its order: without Baton's texts beside the message, which tell earlier orders again, among the user's
@@ -86,16 +93,34 @@ const usage = (promptTokens = DEFAULT_PROMPT_TOKENS) => ({
   total_tokens: promptTokens + 10,
 })
 
+/** Tools and arguments that have other names in OpenCode 2; scripts have those of OpenCode 1. */
+const NAMES_IN_2: Readonly<Record<string, string>> = { bash: "shell", task: "subagent" }
+const ARGUMENTS_IN_2: Readonly<Record<string, string>> = { filePath: "path", subagent_type: "agent" }
+
+/** The call by the names of the tools that the request offers. */
+const asOffered = ({ tool, input }: ToolCall, offered: ChatCompletionRequest["tools"] = []): ToolCall => {
+  const find = (name: string) => offered.find((each) => each.function.name === name)
+  const name = find(tool) === undefined ? (NAMES_IN_2[tool] ?? tool) : tool
+  const known = Object(find(name)?.function.parameters).properties ?? {}
+  const argument = (given: string): string => {
+    const other = ARGUMENTS_IN_2[given]
+    return other !== undefined && !(given in known) && other in known ? other : given
+  }
+  return { tool: name, input: Object.fromEntries(Object.entries(input).map(([key, value]) => [argument(key), value])) }
+}
+
 type MockPackage = { LLMock: typeof LLMock }
 
 /**
  * A model on loopback that answers by `script` and keeps its requests.
  *
  * @param loadMock loads the mock server, for a caller whose packages are not above this file
+ * @param morePromptTokens beside those that a reply names
  */
 export const startScriptedModel = async (
   script: Script,
   loadMock: () => Promise<MockPackage> = () => import("@copilotkit/aimock"),
+  morePromptTokens = 0,
 ): Promise<ScriptedModel> => {
   const { LLMock } = await loadMock()
   const requests: ModelRequest[] = []
@@ -124,13 +149,15 @@ export const startScriptedModel = async (
     if (kind === "title") return { content: "A scripted title", usage: usage() }
     const reply = await script(request)
     if ("status" in reply) return { error: { message: reply.message, type: "scripted" }, status: reply.status }
-    if ("tools" in reply) return { toolCalls: reply.tools.map(toCall), usage: usage(), finishReason: "tool_calls" }
+    const call = (given: ToolCall) => toCall(asOffered(given, incoming.tools))
+    if ("tools" in reply) return { toolCalls: reply.tools.map(call), usage: usage(), finishReason: "tool_calls" }
+    const { promptTokens } = reply
     const answer = {
       ...(reply.reasoning === undefined ? {} : { reasoning: reply.reasoning }),
       ...(reply.text === undefined ? {} : { content: reply.text }),
-      usage: usage(reply.promptTokens),
+      usage: usage(promptTokens === undefined ? undefined : promptTokens + morePromptTokens),
     }
-    return "tool" in reply ? { ...answer, toolCalls: [toCall(reply)], finishReason: "tool_calls" } : answer
+    return "tool" in reply ? { ...answer, toolCalls: [call(reply)], finishReason: "tool_calls" } : answer
   })
   const url = await mock.start()
   return {

@@ -1,6 +1,6 @@
 import { openTestLedger, TASK } from "../ledger/test-ledger.ts"
 import { type Script, startScriptedModel } from "../model/scripted-model.ts"
-import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { isLine2, type OpenCodeBinary } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runOpenCode } from "./opencode-run.ts"
 import { startServer, type TestServer } from "./opencode-server.ts"
 import { createTestProject, type ProjectOptions, type TestProject } from "./test-project.ts"
@@ -12,6 +12,13 @@ export const MODEL = { providerID: "scripted", modelID: "model" }
 export const workerMessage = (taskID = "ts-b54507", brief = BRIEF): string =>
   `# Worker\n\nTask: ${taskID}\n\n${brief}\n`
 
+/**
+ * OpenCode 2 keeps 20,000 tokens free, where OpenCode 1 keeps the output's: it has a larger context here, of which each step with a given
+ * usage leaves as much as in OpenCode 1.
+ */
+const LARGER_CONTEXT = { context: 80_000, usage: 62_000 }
+const USUAL_CONTEXT = 20_000
+
 type Run = Omit<RunOptions, "binary" | "project">
 
 /** A project with a scripted model and a ledger; `await using` removes them, even after an error. */
@@ -20,8 +27,10 @@ export const openModelProject = async (
   script: Script = () => ({ text: "Finished." }),
   options: Partial<ProjectOptions> = {},
 ) => {
-  const model = await startScriptedModel(script)
-  const project = createTestProject({ binary, modelURL: model.url, ...options })
+  const { context = USUAL_CONTEXT } = options
+  const larger = isLine2(binary) && context <= USUAL_CONTEXT ? LARGER_CONTEXT : { context: 0, usage: 0 }
+  const model = await startScriptedModel(script, undefined, larger.usage)
+  const project = createTestProject({ binary, modelURL: model.url, ...options, context: context + larger.context })
   const ledger = openTestLedger(project, binary)
   const run = (message: string, options: Run = {}) => runOpenCode(message, { binary, project, ...options })
   const close = async (): Promise<void> => {
@@ -32,6 +41,8 @@ export const openModelProject = async (
     binary,
     model,
     project,
+    /** The model's, in tokens. */
+    context: context + larger.context,
     ledger,
     addTask: (task: Partial<typeof TASK> = {}) => ledger.addTask({ ...TASK, ...task }),
     /** `opencode run MESSAGE`. */

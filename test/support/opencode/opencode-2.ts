@@ -1,10 +1,10 @@
-import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Script } from "../model/scripted-model.ts"
-import { deadline } from "./deadline.ts"
+import { type Api2, createApi2, locationQuery } from "./client-2.ts"
 import { openCode2 } from "./opencode-binary.ts"
 import { type RunOptions, type RunResult, runProgram } from "./opencode-run.ts"
+import { startServer } from "./opencode-server.ts"
 import { openTaskProject, type TaskProject } from "./task-project.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
 
@@ -13,8 +13,6 @@ export const RESERVED_TOKENS = 20_000
 const CONTEXT_TOKENS = 100_000
 /** Of an answer, after which OpenCode 2 compacts. */
 export const FULL_TOKENS = CONTEXT_TOKENS - RESERVED_TOKENS + 5_000
-
-const PASSWORD = "of-the-tests"
 
 export type Task2 = Omit<TaskProject, "run" | "runWell"> & {
   /** `opencode run MESSAGE` in a process of its own, which ends with it. */
@@ -45,11 +43,9 @@ export const openTask2 = async (script: Script, options: Partial<ProjectOptions>
   }
 }
 
-type Answer = { readonly status: number; readonly data: unknown }
-
 export type Server2 = {
   readonly pid: number
-  api(method: string, path: string, body?: unknown): Promise<Answer>
+  readonly api: Api2
   /** Sends a message to a new session or to this one, and waits for the turn. @returns the session's id */
   say(text: string, session?: string): Promise<string>
   /** Runs a command as the interface does. */
@@ -59,75 +55,35 @@ export type Server2 = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const START_DEADLINE_MS = 60_000
-
 /** `opencode serve` in the project; `await using` stops it. */
-export const openServer2 = (project: TestProject, environment: Record<string, string> = {}): Promise<Server2> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(openCode2().path, ["serve", "--hostname", "127.0.0.1", "--port", "0"], {
-      cwd: project.directory,
-      env: { ...project.environment, OPENCODE_PASSWORD: PASSWORD, ...environment },
-      stdio: ["ignore", "pipe", "pipe"],
-    })
-    const exited = new Promise<void>((done) => child.on("exit", () => done()))
-    let output = ""
-    const timer = setTimeout(() => {
-      child.kill("SIGKILL")
-      reject(new Error(`opencode serve did not start: ${output}`))
-    }, deadline(START_DEADLINE_MS))
-    const stop = async (): Promise<void> => {
-      child.kill("SIGTERM")
-      const killer = setTimeout(() => child.kill("SIGKILL"), deadline(5_000))
-      await exited
-      clearTimeout(killer)
-    }
-    const started = (url: string): void => {
-      clearTimeout(timer)
-      const authorization = `Basic ${Buffer.from(`opencode:${PASSWORD}`).toString("base64")}`
-      const location = { directory: project.directory }
-      const api = async (method: string, path: string, body?: unknown): Promise<Answer> => {
-        const headers = { authorization, "content-type": "application/json" }
-        const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-        const response = await fetch(`${url}/api${path}`, { method, headers, ...sent })
-        const text = await response.text()
-        if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 300)}`)
-        return { status: response.status, data: text === "" ? undefined : JSON.parse(text) }
-      }
-      const wait = (session: string) => api("POST", `/experimental/session/${session}/wait`)
-      const create = async (): Promise<string> => {
-        const { data } = await api("POST", "/session", { location })
-        return (data as { data: { id: string } }).data.id
-      }
-      resolve({
-        pid: child.pid ?? -1,
-        api,
-        say: async (text, session) => {
-          const id = session ?? (await create())
-          await api("POST", `/session/${id}/prompt`, { text })
-          await wait(id)
-          return id
-        },
-        command: async (session, name, text) => {
-          await api("POST", `/session/${session}/command`, { name, text })
-          await wait(session)
-        },
-        plugins: async () => {
-          const query = `location[directory]=${encodeURIComponent(project.directory)}`
-          const { data } = await api("GET", `/plugin?${query}`)
-          return (data as { data: { id: string; state: { status: string } }[] }).data
-        },
-        [Symbol.asyncDispose]: stop,
-      })
-    }
-    const read = (text: string): void => {
-      output += text
-      const url = /listening on (http:\/\/[\w.:]+)/.exec(output)?.[1]
-      if (url) started(url)
-    }
-    child.stdout.setEncoding("utf8").on("data", read)
-    child.stderr.setEncoding("utf8").on("data", read)
-    child.on("error", reject)
-  })
+export const openServer2 = async (project: TestProject, environment: Record<string, string> = {}): Promise<Server2> => {
+  const server = await startServer(openCode2(), { ...project, environment: { ...project.environment, ...environment } })
+  const api = createApi2(server.url)
+  const wait = (session: string) => api("POST", `/experimental/session/${session}/wait`)
+  const create = async (): Promise<string> => {
+    const { data } = await api("POST", "/session", { location: { directory: project.directory } })
+    return (data as { data: { id: string } }).data.id
+  }
+  return {
+    pid: server.pid,
+    api,
+    say: async (text, session) => {
+      const id = session ?? (await create())
+      await api("POST", `/session/${id}/prompt`, { text })
+      await wait(id)
+      return id
+    },
+    command: async (session, name, text) => {
+      await api("POST", `/session/${session}/command`, { name, text })
+      await wait(session)
+    },
+    plugins: async () => {
+      const { data } = await api("GET", `/plugin?${locationQuery(project.directory)}`)
+      return (data as { data: { id: string; state: { status: string } }[] }).data
+    },
+    [Symbol.asyncDispose]: server.stop,
+  }
+}
 
 /** OpenCode 2's own log. */
 export const openCodeLog2 = ({ environment }: TestProject): string => {

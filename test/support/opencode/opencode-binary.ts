@@ -59,6 +59,12 @@ export const IS_MATRIX = matrix.length > 0
 /** Both ends of the supported range, or the versions of the matrix: every end-to-end promise is tested on each. */
 export const BOTH_ENDS: readonly OpenCodeBinary[] = IS_MATRIX ? matrix : [OLDEST, NEWEST]
 
+/** OpenCode 2, where there is a binary of it; none in a run of the matrix. */
+export const LINE_2: readonly OpenCodeBinary[] = HAS_OPENCODE_2 && !IS_MATRIX ? [openCode2()] : []
+
+/** Both ends of OpenCode 1, and OpenCode 2: what both lines serve is tested on each. */
+export const ALL_LINES: readonly OpenCodeBinary[] = [...BOTH_ENDS, ...LINE_2]
+
 /** Plugin tools can ask the user in this version: from 1.4 to 1.15.4 OpenCode gives them an effect instead of a promise. */
 export const canToolsAsk = ({ version }: OpenCodeBinary): boolean => {
   const [, minor = 0, patch = 0] = version.split(".").map(Number)

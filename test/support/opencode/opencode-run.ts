@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process"
+import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
 import { collectOutput } from "../collect-output.ts"
+import { readProcesses } from "../files/process-table.ts"
 import { deadline } from "./deadline.ts"
-import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { isLine2, type OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
 export type RunResult = {
@@ -51,9 +53,18 @@ export const runProgram = (
     })
   })
 
+/** Ends OpenCode as `kill -9` does, with the server that a `run` of OpenCode 2 starts for its session. */
+export const killOpenCode = async (pid: number): Promise<void> => {
+  const all = await readProcesses(process.platform)
+  const servers = all.filter(({ parent, args }) => parent === pid && /opencode\b.*\bserve\b/s.test(args))
+  for (const each of [pid, ...servers.map((server) => server.pid)]) signalIfThere(each, "SIGKILL")
+}
+
 /** `opencode run MESSAGE`, with the message on stdin because OpenCode wraps an argument in quotes. */
 export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
   const { binary, args = [], launcher = [], ...rest } = options
-  const argv = [...launcher, binary.path, "run", "--log-level", "DEBUG", ...args]
+  // Without it OpenCode 2 leaves a service behind that serves all projects.
+  const options2 = isLine2(binary) ? ["--standalone"] : ["--log-level", "DEBUG"]
+  const argv = [...launcher, binary.path, "run", ...options2, ...args]
   return runProgram(argv, { ...rest, stdin: message })
 }

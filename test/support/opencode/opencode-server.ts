@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process"
 import { createOpencodeClient, type OpencodeClient } from "@opencode-ai/sdk/client"
 import { isNotFound } from "../../../.opencode/baton/host/log.ts"
+import { createClient2, PASSWORD } from "./client-2.ts"
 import { deadline } from "./deadline.ts"
-import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { isLine2, type OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
 export type TestServer = {
@@ -16,6 +17,10 @@ export type TestServer = {
 const START_DEADLINE_MS = 60_000
 const STOP_DEADLINE_MS = 5_000
 
+/** A client of an `opencode serve` of either line. */
+export const connect = (binary: OpenCodeBinary, baseUrl: string, directory: string): OpencodeClient =>
+  isLine2(binary) ? createClient2(baseUrl, directory) : createOpencodeClient({ baseUrl, directory })
+
 /** Starts `opencode serve` on a free loopback port, with a client for the project. */
 export const startServer = (
   binary: OpenCodeBinary,
@@ -24,7 +29,7 @@ export const startServer = (
   new Promise((resolve, reject) => {
     const child = spawn(binary.path, ["serve", "--hostname", "127.0.0.1", "--port", "0"], {
       cwd: project.directory,
-      env: project.environment,
+      env: { ...project.environment, ...(isLine2(binary) ? { OPENCODE_PASSWORD: PASSWORD } : {}) },
       stdio: ["ignore", "pipe", "pipe"],
     })
     const exited = new Promise<void>((done) => child.on("exit", () => done()))
@@ -45,8 +50,7 @@ export const startServer = (
       const baseUrl = /listening on (http:\/\/[\w.:]+)/.exec(output)?.[1]
       if (!baseUrl) return
       clearTimeout(timer)
-      const client = createOpencodeClient({ baseUrl, directory: project.directory })
-      resolve({ client, url: baseUrl, pid: child.pid ?? -1, stop })
+      resolve({ client: connect(binary, baseUrl, project.directory), url: baseUrl, pid: child.pid ?? -1, stop })
     }
     child.stdout.setEncoding("utf8").on("data", read)
     child.stderr.setEncoding("utf8").on("data", read)

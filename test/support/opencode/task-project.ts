@@ -1,6 +1,5 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { createOpencodeClient } from "@opencode-ai/sdk/client"
 import { afterAll, afterEach, inject } from "vitest"
 import { REPLAY } from "../effort.ts"
 import { TASK } from "../ledger/test-ledger.ts"
@@ -16,7 +15,7 @@ import {
   workerMessage,
 } from "./model-project.ts"
 import { NEWEST, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
-import { endInstance, eventually, type TestServer } from "./opencode-server.ts"
+import { connect, endInstance, eventually, type TestServer } from "./opencode-server.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
 
 export { BRIEF, MODEL, TASK }
@@ -145,7 +144,7 @@ export const openSharedTask = async (
   const folder = `project-${process.pid}-${++sharedProjects}`
   const config = { ...lightConfig(binary), ...options.config }
   const { run: _, runWell: __, ...task } = await openTaskProject(binary, script, { folder, ...options, config, home })
-  const client = createOpencodeClient({ baseUrl: url, directory: task.project.directory })
+  const client = connect(binary, url, task.project.directory)
   // Ends the project's instance, as if its OpenCode had ended.
   const restart = () => endInstance(client)
   const sessions = new Set<string>([task.project.directory])

@@ -121,6 +121,7 @@ export const createTestProject = (options: ProjectOptions): TestProject => {
   if (options.home === undefined) setUpHome(home, options.binary)
   const is2 = isLine2(options.binary)
   if (!is2) linkDependencies(openCode, options.binary.version, join(REPOSITORY, "node_modules"))
+  mkdirSync(openCode, { recursive: true })
   if (is2 && bundle !== "none") carryZod(directory)
   if (bundle !== "none") copyBundle(openCode, join(directory, "prompts"))
   if (bundle !== "none" && plugins)
