@@ -436,6 +436,8 @@ export const REQUIREMENTS = {
   "v2.B10": "On OpenCode 2 a provider's own compaction is left alone, and the note of later requests holds the task.",
   "v2.B11":
     "On OpenCode 2 an agent's `run` is told from a server by the process that started it, and is kept with its end.",
+  "v2.B12":
+    "On OpenCode 2 the older part of a conversation alone is summed up where the whole cannot be, as by OpenCode's own way.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
   "v2.C1":
     "The tests of compaction, task, ledger, learning and trust run on OpenCode 2, too; what cannot is listed with its reason.",

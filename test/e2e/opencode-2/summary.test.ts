@@ -129,6 +129,24 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     expect(task.project.batonLog().join("\n")).toContain("hook ran out of time")
   })
 
+  test(promised("v2.B12", "a conversation that is too long for the model is summed up by its older part"), async () => {
+    const TOO_LONG = { status: 400, message: "This model's maximum context length is 100000 tokens." } as const
+    const task = await openTask2(({ kind, index, conversation, tools }) => {
+      if (kind === "compaction") return tools.length > 0 ? TOO_LONG : { text: SUMMARY }
+      if (index === 0) return { text: "I looked at src/lexer.ts." }
+      return conversation.includes("The lexer was left alone.") ? { text: "Going on." } : TOO_LONG
+    })
+    await using server = await openServer2(task.project)
+    const id = await server.say(task.message)
+    await server.say("go on", id)
+    const asked = task.model.received("compaction").at(-1)
+    expect(asked?.conversation).toContain("I looked at src/lexer.ts.")
+    expect(asked?.conversation).toContain("# Write the handoff")
+    const last = task.model.received("turn").at(-1)?.conversation ?? ""
+    for (const part of ["The lexer was left alone.", "go on", TASK.definitionOfDone]) expect(last).toContain(part)
+    expect(await task.ledger.messages(task.taskID)).toEqual(["Compaction 1: The lexer was left alone."])
+  })
+
   test(
     promised("v2.B8", "the summary is left to OpenCode, which is given the task, and the note holds it"),
     async () => {

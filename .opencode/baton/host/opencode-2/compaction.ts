@@ -2,7 +2,8 @@ import type { Hooks } from "@opencode-ai/plugin"
 import { withDeadline } from "../async.ts"
 import { describeError, type Log } from "../log.ts"
 import type { CompactingOutput, Conversation, SummaryPlan } from "../port.ts"
-import type { CompactionEvent, Context } from "./context.ts"
+import { cutText } from "../text.ts"
+import type { CompactionEvent, Context, RequestMessage } from "./context.ts"
 import { inTime, safely } from "./guard.ts"
 import { RESCUED, shownSummary, toStoredMessages } from "./messages.ts"
 
@@ -32,6 +33,36 @@ const isNative = async ({ model: models }: Pick<Context, "model">, { model }: Co
   const { data } = await inTime(models.list({}))
   const found = data.find(({ id, providerID }) => id === model.id && providerID === model.providerID)
   return found?.settings?.compaction?.type === "native"
+}
+
+/** Of a message's part that is no text, such as a tool's output. */
+const PART_CHARACTERS = 2_000
+
+const shownMessage = ({ role, content }: RequestMessage): string => {
+  const parts = content.map((part) => part.text ?? cutText(JSON.stringify(part), PART_CHARACTERS))
+  return `[${role}]\n${parts.join("\n")}`
+}
+
+/**
+ * Asks the session's model, with the conversation before the prompt. Where that fails, as for one that is too long, the older part alone
+ * is given as a text: OpenCode keeps the newest messages beside the summary.
+ */
+const askForSummary = async (
+  { session, generate }: Pick<Context, "session" | "generate">,
+  { sessionID, model: { id, providerID }, messages }: CompactionEvent,
+  prompt: string,
+  log: Log,
+): Promise<string> => {
+  try {
+    return (await session.generate({ sessionID, prompt })).text ?? ""
+  } catch (error) {
+    log.warn("no summary of the whole conversation: its older part is given", {
+      sessionID,
+      error: describeError(error),
+    })
+    const older = `<conversation>\n${messages.map(shownMessage).join("\n\n")}\n</conversation>`
+    return (await generate.text({ model: { id, providerID }, prompt: `${older}\n\n${prompt}` })).text ?? ""
+  }
 }
 
 /**
@@ -65,10 +96,8 @@ export const hookCompaction = async (
     }
     const plan = await planFor(compaction)
     if (!plan) return
-    const { prompt } = plan
-    const asked = Promise.resolve().then(() => context.session.generate({ sessionID, prompt }))
-    const outcome = await withDeadline(asked, SUMMARY_DEADLINE_MS)
-    const answer = outcome.kind === "done" ? (outcome.value.text ?? "").trim() : ""
+    const outcome = await withDeadline(askForSummary(context, compaction, plan.prompt, log), SUMMARY_DEADLINE_MS)
+    const answer = outcome.kind === "done" ? outcome.value.trim() : ""
     const instead = plan.rescue(answer)
     if (instead === undefined) {
       compaction.result = { summary: answer, metadata: { baton: "summary" } }

@@ -14,6 +14,10 @@ export type Context = {
   readonly command: Transformed<CommandDraft> & { list(input: object): Promise<Listed<{ readonly name: string }>> }
   readonly agent: { list(input: object): Promise<Listed<Agent>> }
   readonly model: { list(input: object): Promise<Listed<Model>> }
+  /** Asks a model, with this prompt alone. */
+  readonly generate: {
+    text(input: { readonly model: ModelName; readonly prompt: string }): Promise<{ readonly text?: string }>
+  }
   readonly event: { subscribe(options: { readonly signal: AbortSignal }): AsyncIterable<unknown> }
 }
 

@@ -28,6 +28,7 @@ const createFake = (session: Partial<Record<"get" | "context" | "generate", () =
     command: { list, transform },
     agent: { list },
     model: { list },
+    generate: { text: async () => Promise.reject(new Error("429")) },
     event: {
       subscribe: ({ signal }: { signal: AbortSignal }) => ({
         [Symbol.asyncIterator]: () => ({
