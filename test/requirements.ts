@@ -253,6 +253,10 @@ export const REQUIREMENTS = {
     "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
   "people.C3":
     "A settings file that is no JSON, or has a wrong type or value, leaves off what can be off, and says so; comments and trailing commas are read, and secret files by their names are not loaded.",
+  "people.C4":
+    "A prompt file that gets its contract comment while OpenCode runs is Baton's after a restart; init after an uninstall that was killed brings policy and settings back.",
+  "people.E2":
+    "prog keeps the last seven daily copies of a database it made, whole, private and beside it; no command waits for one or fails by it, and doctor says the command that restores one.",
   "people.D3":
     "The worktrees of a bare repository have the name of its folder as their project's, or the repository's without .git.",
   "people.A1":

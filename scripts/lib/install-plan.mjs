@@ -24,7 +24,7 @@ export const STATE = ".opencode/state"
  * @property {Step[]} steps
  * @property {string[]} record the manifest's lines of files after all steps
  * @property {Set<string>} folders created by this program, now or earlier
- * @property {string[]} pending lines of files that only a first time adds, for the manifest until they are there
+ * @property {string[]} pending lines of files that only a first time adds, for the manifest until they are there, or gone with it
  * @property {boolean} isOnRecord the manifest has the lines of `record`, and no others
  * @property {string[]} knownLines of files, as the manifest has them now
  * @property {string[]} knownPaths of those lines
@@ -81,7 +81,7 @@ export const ignoredOption = ({ plan, autoTask, dry }) => {
   return [`Settings: ${option} changes nothing, they are yours. Set "autoTask": ${autoTask} in ${plan.at(SETTINGS)}`]
 }
 
-/** Beside the line of a decision that a run is about to add. On record without it and not there: deleted, or never wanted. */
+/** Beside the line of a decision that a run is about to add or remove. On record without it and not there: deleted, or never wanted. */
 const pendingLine = (/** @type {string} */ path) => `0\t-\t${path}`
 
 /** Only paths that this program could have written, so that a damaged manifest affects no other files. */
@@ -318,8 +318,11 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
       else steps.push({ action: "keep", path, reason: "it is not Baton's; --take-over removes it" })
     }
   }
-  const added = steps.filter(({ action }) => action === "add").map(({ path }) => path)
-  const pending = [PASS_POLICY, SETTINGS].filter((path) => added.includes(path)).map(pendingLine)
+  const changed = steps.filter(({ action }) => action === "add" || action === "remove").map(({ path }) => path)
+  // Also for an uninstallation that is cut off: a file that it removed was not deleted by the user.
+  const isPending = (/** @type {string} */ path) =>
+    changed.includes(path) || (mode === "uninstall" && fileLines.includes(pendingLine(path)))
+  const pending = [PASS_POLICY, SETTINGS].filter(isPending).map(pendingLine)
   const isOnRecord = [...record].sort().join("\n") === fileLines.join("\n")
   return { steps, record, pending, isOnRecord, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts, at }
 }

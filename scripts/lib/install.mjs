@@ -320,6 +320,7 @@ const uninstall = async (work) => {
   const own = [SETTINGS, PASS_POLICY].filter((path) => exists(plan.at(path)) && !plan.knownPaths.includes(path))
   for (const path of own) console.log(`  keep    ${path}: it is yours`)
   if (!dry) {
+    if (plan.pending.length > 0) writeManifest(work, [...plan.knownLines, ...plan.pending])
     removeTemporaries(work)
     await carryOut(work)
     if (isCleared || purge) plan.folders.add(".opencode")

@@ -25,6 +25,7 @@ const OPENS: Readonly<Record<string, string>> = {
   "host/project-file.ts": "a file of the project for the model, with the same guards and more",
   "host/state.ts": "writes, and flushes a folder",
   "ledger/embedded/main.ts": "its own stdin",
+  "ledger/embedded/make-copy.ts": "flushes the copy that it has just written",
   "ledger/runner.ts": "programs on PATH",
   "pass-over/sandbox/journal.ts": "contents that git has just written, checked by their hash",
   "pass-over/sandbox/stored.ts": "as journal.ts",

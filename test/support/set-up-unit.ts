@@ -22,5 +22,7 @@ beforeEach(() => onTestFinished(() => void vi.unstubAllEnvs()))
 // A prog on PATH finds no ledger of this account.
 process.env.HOME = join(tmpdir(), "baton-test-home")
 mkdirSync(process.env.HOME, { recursive: true })
+// A copy of a ledger is made in the background, where a test's folder may be gone already.
+process.env.BATON_COPIES = "off"
 // Commands show local times.
 process.env.TZ = "UTC"

@@ -28,3 +28,7 @@ export const counted = (count: number, one: string, several = `${one}s`): string
 /** A character as JSON may write it: `\u000a` */
 export const escapeCharacter = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+/** A word as a shell reads it: its content may not be trusted, and a person may copy the command. */
+export const shellWord = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`

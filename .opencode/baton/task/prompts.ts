@@ -1,7 +1,8 @@
-import { basename, dirname, join } from "node:path"
+import { basename, dirname, join, resolve } from "node:path"
 import { errorCode, type Log } from "../host/log.ts"
 import { splitLines } from "../host/messages.ts"
 import { bundleRoot, hasBundle } from "../host/project.ts"
+import { sharedMap } from "../host/shared.ts"
 import type { Notices } from "../host/tui.ts"
 import { RefusedFile, readProjectConfig } from "../host/untrusted.ts"
 import type { Role } from "./parse.ts"
@@ -14,8 +15,8 @@ export type PromptName = (typeof PROMPT_NAMES)[number]
 export type PromptFile =
   /** `foreign` is the project's own file of that name in the folder that comes first. */
   | { readonly kind: "text"; readonly path: string; readonly text: string; readonly foreign?: string }
-  /** A file of the project: it has no contract comment. */
-  | { readonly kind: "foreign"; readonly path: string }
+  /** A file of the project: it has no contract comment, or `isLate`: none that was there when this process first saw the file. */
+  | { readonly kind: "foreign"; readonly path: string; readonly isLate?: true }
   /** `reason` is a clause for the user: what was found and what was expected. */
   | { readonly kind: "unusable"; readonly path: string; readonly reason: string }
 
@@ -90,7 +91,8 @@ export const tellUnused = (
 ): void => {
   const { path } = file
   if (file.kind === "foreign") {
-    log.info(`${path} is the project's own (no contract comment): built-in ${text} used`, about)
+    const why = file.isLate ? "its contract comment counts after a restart of OpenCode" : "no contract comment"
+    log.info(`${path} is the project's own (${why}): built-in ${text} used`, about)
     return
   }
   const { reason } = file
@@ -111,6 +113,12 @@ const choose = (first: PromptFile, second: PromptFile): PromptFile => {
 }
 
 /**
+ * Absolute paths of files that this process saw as the project's own. An agent may edit such a file unasked, so a contract comment that
+ * it gets counts only after a restart, when a person has had the time to see it.
+ */
+const projectsOwn = sharedMap<true>("projects-own-prompts")
+
+/**
  * Creates the reader of the prompts that a user may edit: in the project's folder `prompts`, or in `.opencode/prompts` if the
  * project has its own files in the first.
  *
@@ -124,12 +132,17 @@ export const createPromptFiles = ({ root, shared }: { root: string; shared?: str
   const [first, second] = FOLDERS
   const readAt = (folder: string, name: PromptName): PromptFile => {
     const path = `${folder}/${name}.md`
+    const key = resolve(root, path)
     try {
-      return judge(name, path, readProjectConfig(root, path, { maxBytes: PROMPT_LIMIT_BYTES }))
+      const file = judge(name, path, readProjectConfig(root, path, { maxBytes: PROMPT_LIMIT_BYTES }))
+      if (file.kind === "foreign") projectsOwn.set(key, true)
+      return file.kind === "text" && projectsOwn.has(key) ? { kind: "foreign", path, isLate: true } : file
     } catch (error) {
       return refuse(path, error)
     }
   }
+  // A later look could come after an agent's edit.
+  for (const name of PROMPT_NAMES) for (const folder of FOLDERS) readAt(folder, name)
   return {
     read: (name) => {
       const file = readAt(first, name)
@@ -145,7 +158,7 @@ export const promptPaths = ({ read }: PromptFiles): string[] =>
   PROMPT_NAMES.flatMap((name) => {
     const file = read(name)
     const paths = FOLDERS.map((folder) => `${folder}/${name}.md`)
-    return file.kind === "foreign" ? paths.filter((path) => path !== file.path) : paths
+    return file.kind === "foreign" && !file.isLate ? paths.filter((path) => path !== file.path) : paths
   })
 
 /** The prompts that come with this copy: beside a global one, and beside the `.opencode` of the npm package. */

@@ -19,6 +19,7 @@ const claim = async (): Promise<string> => {
     return opened
   }
   const context = createCommandContext({
+    location: path,
     openStore,
     readStdin: () => "",
     nowMs: Date.now,

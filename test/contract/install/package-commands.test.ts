@@ -137,6 +137,37 @@ describe("init", () => {
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, false])
   })
 
+  // Removed in order: the manifest's temporary name, the policy, eight files, the settings.
+  test.each([
+    ["rmSync 4", "init"],
+    ["rmSync 12", "init"],
+    ["rmdirSync 1", "init"],
+    ["rmSync 12", "update"],
+  ])(
+    promised("people.C4", "an uninstall that was killed at %s is no decision on policy and settings: %s"),
+    (at, again) => {
+      baton("init")
+      const installed = snapshotTree(checkout.project)
+      killAt(at, "uninstall")
+      // A second one that is killed at its start forgets nothing of the first.
+      killAt("rmSync 2", "uninstall")
+      expect(baton(again).exitCode).toBe(0)
+      expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([true, true])
+      expect(snapshotTree(checkout.project)).toEqual(installed)
+      killAt(at, "uninstall")
+      baton("uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
+
+  test(promised("people.C4", "what the user deleted before an uninstall that was killed stays away"), () => {
+    baton("init")
+    for (const path of [SETTINGS, POLICY]) rmSync(join(checkout.project, path))
+    killAt("rmSync 5", "uninstall")
+    baton("init")
+    expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, false])
+  })
+
   test.each(["2.3.0", "10.0.1"])(promised("package.A7", "says what is not there yet on OpenCode %s"), (version) => {
     openCode(version)
     for (const name of ["init", "update"]) {

@@ -30,7 +30,7 @@ export const shareBundle = () => {
     makeState(stateRoot(project))
     const { PATH, BATON_STATE_KEY } = process.env
     const machine = { PATH, BATON_STATE_KEY, HOME: project, TMPDIR: project, TZ: "UTC" }
-    const env = { ...machine, BATON_OPENCODE: binary.path, BATON_LEDGER: "embedded" }
+    const env = { ...machine, BATON_OPENCODE: binary.path, BATON_LEDGER: "embedded", BATON_COPIES: "off" }
     const options = { cwd: project, encoding: "utf8", env, maxBuffer: 64 * 1024 * 1024 } as const
     const run = (program: string, ...args: string[]) =>
       spawnSync(join(project, ".opencode/baton/bin", program), args, options)

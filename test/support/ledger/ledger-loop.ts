@@ -16,7 +16,14 @@ const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
     return opened
   }
   const folderProject = async (): Promise<string> => ""
-  const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp, folderProject })
+  const context = createCommandContext({
+    location: database,
+    openStore,
+    readStdin: () => stdin,
+    nowMs: Date.now,
+    timestamp,
+    folderProject,
+  })
   // In a process of its own, a defect ends it with a stack on standard error and exit code 1.
   const ended = (error: unknown) => ({ exitCode: 1, stdout: "", stderr: Bun.inspect(error) })
   const result = await runCommand(args, context).catch(ended)

@@ -45,7 +45,14 @@ export const runProgram =
     place: { home: string; environment?: Readonly<Record<string, string>> },
   ): RunLedger =>
   async (args, { stdin = "" } = {}) => {
-    const env = { PATH: SYSTEM_PATH, TZ: "UTC", ...environment, ...place.environment, HOME: place.home }
+    const env = {
+      PATH: SYSTEM_PATH,
+      TZ: "UTC",
+      BATON_COPIES: "off",
+      ...environment,
+      ...place.environment,
+      HOME: place.home,
+    }
     const project = { directory: place.home, environment: env }
     const { exitCode, signal, stdout, stderr } = await run([command, ...args], { project, stdin })
     if (exitCode === null) throw new Error(`${command} ended by ${signal}: ${stderr}`)

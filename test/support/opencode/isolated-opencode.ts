@@ -15,6 +15,8 @@ export const isolatedEnvironment = ({ home, directory }: { home: string; directo
   OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
   OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
   BATON_LEDGER: "embedded",
+  // A copy is made in the background, where a test's folder may be gone already.
+  BATON_COPIES: "off",
   PROG_DB: join(home, ".prog", "prog.db"),
   // OpenCode unpacks a library of 4 MB there at every start and leaves it behind.
   TMPDIR: home,

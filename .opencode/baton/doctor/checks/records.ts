@@ -1,14 +1,17 @@
 import { constants, existsSync, statSync } from "node:fs"
 import { access, open, stat } from "node:fs/promises"
-import { join } from "node:path"
+import { join, relative } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
 import { OUTBOX_FOLDER, stateRoot } from "../../host/project.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { findForeign, howToUse, listAside } from "../../host/state-mark.ts"
-import { counted } from "../../host/text.ts"
+import { counted, shellWord } from "../../host/text.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
+import { listCopies, readFailure } from "../../ledger/copies.ts"
+import { MADE_BY_BATON } from "../../ledger/copy-paths.ts"
+import { timeAgo } from "../../ledger/embedded/format.ts"
 import type { LedgerStatus } from "../../ledger/ledger.ts"
 import {
   createOutboxStore,
@@ -89,16 +92,19 @@ const SCHEMA_VERSION = 3
 const HEADER_BYTES = 100
 const MAGIC = "SQLite format 3\u0000"
 const USER_VERSION_OFFSET = 60
+const APPLICATION_ID_OFFSET = 68
 
 type Header =
   | { readonly kind: "empty" }
   | { readonly kind: "foreign" }
-  | { readonly kind: "sqlite"; readonly version: number }
+  /** `isOwn`: the embedded ledger made it. */
+  | { readonly kind: "sqlite"; readonly version: number; readonly isOwn?: boolean }
 
 export const parseHeader = (bytes: Buffer): Header => {
   if (bytes.length === 0) return { kind: "empty" }
   if (bytes.length < HEADER_BYTES || bytes.toString("latin1", 0, MAGIC.length) !== MAGIC) return { kind: "foreign" }
-  return { kind: "sqlite", version: bytes.readInt32BE(USER_VERSION_OFFSET) }
+  const isOwn = bytes.readInt32BE(APPLICATION_ID_OFFSET) === MADE_BY_BATON
+  return { kind: "sqlite", version: bytes.readInt32BE(USER_VERSION_OFFSET), ...(isOwn ? { isOwn } : {}) }
 }
 
 /** Reads the file without opening it as a database: opening one in WAL mode creates files beside it. */
@@ -181,10 +187,46 @@ const checkRecords = async (context: Served): Promise<Observation> => {
   }
 }
 
+/** The launcher, as it is typed in the project. */
+const progOf = ({ root, serving }: Served): string => {
+  const prog = join(serving.folder, "baton", "bin", "prog")
+  return serving.folder === join(root, ".opencode") ? relative(root, prog) : shellWord(prog)
+}
+
+const isOwnDatabase = async (path: string): Promise<boolean> => {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
+  const header = await readHeader(path)
+  return header.kind === "sqlite" && header.isOwn === true
+}
+
+/** The daily copies, which the embedded ledger makes of a database of its own. */
+const checkCopies = async (context: Served): Promise<readonly Observation[]> => {
+  const path = databasePath(context.environment, context.home)
+  try {
+    const [copies, failure] = [listCopies(path), readFailure(path)]
+    const [newest] = copies
+    const failed = "Mend the cause; the next change after an hour tries again."
+    const failures = failure === undefined ? [] : [warning(`no copy of it could be made at ${failure}`, failed)]
+    if (newest === undefined) {
+      const isExpected = failure === undefined && (await isOwnDatabase(path))
+      return isExpected
+        ? [ok("no copy of it yet: the embedded ledger makes one at the first change of a day")]
+        : failures
+    }
+    const { day, madeAt } = newest
+    const age = timeAgo({ epochMs: madeAt, offsetMinutes: 0 }, Date.now())
+    const restore = `${progOf(context)} copies restore ${day}`
+    const what = `${counted(copies.length, "copy", "copies")} of it, the newest of ${day} (${age})`
+    return [ok(`${what}; to put that one in its place, run: ${restore}`), ...failures]
+  } catch (error) {
+    return [warning(`its copies cannot be listed: ${describeError(error)}`, "Make its folder one that you can read.")]
+  }
+}
+
 export const databaseCheck: Check = {
   id: "database",
   needsBundle: true,
-  run: async (context) => [await checkRecords(context)],
+  run: async (context) => [await checkRecords(context), ...(await checkCopies(context))],
 }
 
 const MOST_SHOWN = 5

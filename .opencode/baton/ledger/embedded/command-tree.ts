@@ -67,6 +67,10 @@ const GROUPS: readonly CommandGroup[] = [
     names: ["worker-beat", "worker-want", "workers"],
     load: async () => (await import("./commands/workers.ts")).workerCommands,
   },
+  {
+    names: ["copies"],
+    load: async () => (await import("./commands/copies.ts")).copyCommands,
+  },
 ]
 
 export const COMMAND_NAMES: readonly string[] = GROUPS.flatMap(({ names }) => names)

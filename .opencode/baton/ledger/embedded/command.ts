@@ -3,6 +3,8 @@ import { formatTimestamp } from "./format.ts"
 import { LedgerError, type LedgerStore } from "./store.ts"
 
 type ContextDeps = {
+  /** The database's path, also where there is none. */
+  readonly location: string
   /** Opens the store; called once, by the first command that needs it. */
   readonly openStore: (mode?: "create") => LedgerStore
   readonly readStdin: () => string

@@ -33,10 +33,12 @@ const print = async (stream: typeof Bun.stdout, descriptor: number, text: string
 
 const homeFolder = (): string => process.env.HOME || process.getBuiltinModule("node:os").homedir()
 
+const location = process.env.PROG_DB || `${homeFolder()}/.prog/prog.db`
 let opened: LedgerStore | undefined
 const context = createCommandContext({
+  location,
   openStore: (mode) => {
-    opened = openSqliteStore(process.env.PROG_DB || `${homeFolder()}/.prog/prog.db`, mode)
+    opened = openSqliteStore(location, mode)
     return opened
   },
   readStdin: () => process.getBuiltinModule("node:fs").readFileSync(STDIN, "utf8"),
@@ -45,8 +47,13 @@ const context = createCommandContext({
   folderProject: async () => (await import("./folder-project.ts")).findFolderProject(process.cwd()),
 })
 
+const hasChanged = (store: LedgerStore): boolean =>
+  (store.all<{ changes: number }>("SELECT total_changes() AS changes")[0]?.changes ?? 0) > 0
+
 const result = await runCommand(process.argv.slice(2), context)
-opened?.close()
 await print(Bun.stderr, STDERR, result.stderr)
 await print(Bun.stdout, STDOUT, result.stdout)
 process.exitCode = result.exitCode
+if (opened !== undefined && result.exitCode === 0 && hasChanged(opened))
+  await (await import("./copy-when-due.ts")).copyWhenDue(opened)
+opened?.close()

@@ -1,5 +1,6 @@
 /** prog's schema, version 3, as in `sqlite_master` of a database that prog v0.17 created. */
 import type { Database } from "bun:sqlite"
+import { MADE_BY_BATON } from "../copy-paths.ts"
 import { LedgerError } from "./store.ts"
 
 const SCHEMA_VERSION = 3
@@ -108,7 +109,7 @@ CREATE INDEX IF NOT EXISTS idx_item_labels_label ON item_labels(label_id);
 /** Only `init`, `add` and `learn` make a ledger: an empty one in the place of a lost one would look as if all was well. */
 export const missingLedger = (): LedgerError =>
   new LedgerError(
-    "no ledger is there. Restore it from a backup, set PROG_DB to where it is, or make a new one with 'prog init'",
+    "no ledger is there. Restore it from a backup ('prog copies' lists those that are beside it), set PROG_DB to where it is, or make a new one with 'prog init'",
   )
 
 const readNumber = (database: Database, query: string): number => {
@@ -135,6 +136,7 @@ export const ensureSchema = (database: Database, mode: "create" | undefined): vo
   database
     .transaction(() => {
       if (isCurrent()) return
+      if (!hasItems(database)) database.run(`PRAGMA application_id = ${MADE_BY_BATON}`)
       database.run(TABLES)
       if (!hasDefinitionOfDone(database)) database.run("ALTER TABLE items ADD COLUMN definition_of_done TEXT")
       database.run(`PRAGMA user_version = ${SCHEMA_VERSION}`)

@@ -1,4 +1,5 @@
 import { field, text } from "../../host/schema.ts"
+import { shellWord } from "../../host/text.ts"
 import { isObject } from "../protocol.ts"
 
 /** A request that waits for a person, as it is shown. */
@@ -19,9 +20,6 @@ export type Wait = (
   readonly answer?: string
 }
 
-/** A word for a shell: a statefile's content is not trusted, and its reader may copy the command. */
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
-
 const OWN_SERVER = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\]|0\.0\.0\.0):\d{1,5}\/?$/
 
 type Where = { readonly pid: unknown; readonly place: unknown; readonly session: string | undefined }
@@ -38,10 +36,10 @@ const goToOf = (where: Where): string | undefined => {
   if (typeof pid !== "number" || pid <= 0) return undefined
   const command = session === undefined ? [] : ["--session", session]
   const server = serverOf(where)
-  if (server) return ["opencode", "attach", server.url, "--dir", server.directory, ...command].map(quoted).join(" ")
+  if (server) return ["opencode", "attach", server.url, "--dir", server.directory, ...command].map(shellWord).join(" ")
   const directory = text(field(place, "directory"))
   const folder = directory === undefined ? "" : ` in ${directory}`
-  const later = session === undefined ? "" : `; once it has ended: ${["opencode", ...command].map(quoted).join(" ")}`
+  const later = session === undefined ? "" : `; once it has ended: ${["opencode", ...command].map(shellWord).join(" ")}`
   return `OpenCode, process ${pid}${folder}${later}`
 }
 
@@ -53,7 +51,7 @@ const answerOf = (given: unknown, where: Where): string | undefined => {
   const path = isPermission ? ["session", session, "permissions", id] : ["question", id, "reply"]
   const url = `${[server.url, ...path.map(encodeURIComponent)].join("/")}?directory=${encodeURIComponent(server.directory)}`
   const body = isPermission ? '{"response":"once"}' : '{"answers":[["…"]]}'
-  return ["curl", url, "-H", "content-type: application/json", "-d", body].map(quoted).join(" ")
+  return ["curl", url, "-H", "content-type: application/json", "-d", body].map(shellWord).join(" ")
 }
 
 /** Reads what waits from a state, in this process or from a file of any content. */
