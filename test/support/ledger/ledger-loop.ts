@@ -15,8 +15,9 @@ const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
     opened = openSqliteStore(database, mode)
     return opened
   }
-  const folderProject = async (): Promise<string> => ""
-  const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp, folderProject })
+  const none = async (): Promise<string> => ""
+  const projects = { folderProject: none, batonProject: none }
+  const context = createCommandContext({ openStore, readStdin: () => stdin, nowMs: Date.now, timestamp, ...projects })
   // In a process of its own, a defect ends it with a stack on standard error and exit code 1.
   const ended = (error: unknown) => ({ exitCode: 1, stdout: "", stderr: Bun.inspect(error) })
   const result = await runCommand(args, context).catch(ended)

@@ -43,6 +43,7 @@ const context = createCommandContext({
   nowMs: Date.now,
   timestamp: createClock(Date.now),
   folderProject: async () => (await import("./folder-project.ts")).findFolderProject(process.cwd()),
+  batonProject: async () => (await import("./folder-project.ts")).findBatonProject(process.cwd()),
 })
 
 const result = await runCommand(process.argv.slice(2), context)
