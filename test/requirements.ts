@@ -248,7 +248,11 @@ export const REQUIREMENTS = {
 
   "people.A2":
     "The new session is told which files were left out of the draft, and read_session shows /handoff as it was typed.",
+  "people.A2a":
+    "A session that begins with a draft is titled by the handoff's goal, as a stored one is, and no model is asked for a title.",
   "people.A3": "handoff_session is offered to a session that asks for a handoff, not to one that only has the word.",
+  "people.C1":
+    "No text holds the thread: for ten times the text each exported function that takes one needs no more than its share of time.",
   "people.C2":
     "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
   "people.C3":
@@ -257,6 +261,13 @@ export const REQUIREMENTS = {
     "A prompt file that gets its contract comment while OpenCode runs is Baton's after a restart; init after an uninstall that was killed brings policy and settings back.",
   "people.E2":
     "prog keeps the last seven daily copies of a database it made, whole, private and beside it; no command waits for one or fails by it, and doctor says the command that restores one.",
+  "people.D1": "Each command of README, first-task, workers and tour is run by a test.",
+  "people.D2":
+    "init says what each of its two questions is about; options of a later run count; --dry-run fits on a screen.",
+  "people.D2a": "The project's own npm package has none of Baton's files, however it chooses its own.",
+  "people.D3a":
+    "prog list and prog ready show the folder's project unless --all; with --json, and outside of Baton's projects, they are prog's. An unknown id is said in words.",
+  "people.D3b": "A command tells a person commands of a person, and observe refuses state that is not this account's.",
   "people.D3":
     "The worktrees of a bare repository have the name of its folder as their project's, or the repository's without .git.",
   "people.A1":

@@ -17,7 +17,8 @@ const USAGE = `Usage: npx baton-opencode COMMAND
 
 Commands:
   init [DIR | --global]       put Baton into a project (default: this folder), or into OpenCode's global folder
-                              --no-auto-task, --no-pass-over: without these two; --take-over: files that are there are yours
+                              --no-auto-task, --no-pass-over: without these two, also later; --auto-task and --pass-over
+                              put them back; --take-over: files that are there are yours
   update [DIR | --global]     bring it to this version, keep what you changed and show the difference
   uninstall [DIR | --global]  take it out again; --purge: its records too
                               each with --dry-run: only say what would be done
@@ -53,8 +54,14 @@ const choose = async ({ autoTask, passOver }, isAsking) => {
     return !/^\s*n/i.test(value)
   }
   const chosen = {
-    autoTask: autoTask && (await ask("Make the first message of a session its task, if it names none?")),
-    passOver: passOver && (await ask("Let agents pass work to other agents? You approve what comes back.")),
+    autoTask:
+      autoTask &&
+      (await ask(`Baton keeps what a session is about, its task, when the session is compacted, ends or crashes.
+Make your first message the task, where you name none?`)),
+    passOver:
+      passOver &&
+      (await ask(`With the tool pass_over an agent has another one do or review a piece of work, in a copy of the files.
+Let agents pass work to other agents? You approve what comes back.`)),
   }
   terminal.close()
   return chosen
@@ -78,9 +85,8 @@ const install = async (command, args) => {
     for (const line of (await advice).splice(0)) console.log(line)
   }
   const given = { autoTask: !args.includes("--no-auto-task"), passOver: !args.includes("--no-pass-over") }
-  const rest = args.filter((argument) => command !== "init" || argument !== "--no-pass-over")
-  const isPlaced = rest.some((argument) => argument === "--global" || !argument.startsWith("-"))
-  const exitCode = await runInstaller([...(INSTALLER.get(command) ?? []), ...rest, ...(isPlaced ? [] : ["."])], {
+  const isPlaced = args.some((argument) => argument === "--global" || !argument.startsWith("-"))
+  const exitCode = await runInstaller([...(INSTALLER.get(command) ?? []), ...args, ...(isPlaced ? [] : ["."])], {
     command: `npx baton-opencode ${command}`,
     choose: (isAsking) => choose(given, isAsking),
     next: async (work) => {

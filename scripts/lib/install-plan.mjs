@@ -35,6 +35,7 @@ export const STATE = ".opencode/state"
 
 /** @typedef {"install" | "uninstall"} Mode */
 /** @typedef {(path: string) => string} Locate the file or folder of a path of the manifest */
+/** @typedef {{ autoTask: boolean | undefined, passOver: boolean | undefined }} Options of the command line; undefined for one not given */
 /** @typedef {{ autoTask: boolean, passOver: boolean }} Choices of a user; undefined for the script and for an update, which ask nothing */
 
 /**
@@ -56,29 +57,43 @@ const lineOf = (bytes, path) => `${createHash("sha256").update(bytes).digest("he
 export const PASS_POLICY = ".opencode/pass-over.json"
 /** Written by a first installation that was asked for automatic tasks. It is the user's from then on, like the policy. */
 export const SETTINGS = ".opencode/baton.json"
-const SETTINGS_TEXT = '{\n  "autoTask": true\n}\n'
-/** The settings that are there now switch automatic tasks on. @param {Plan} plan */
-const hasAutoTask = (plan) => {
+const settingsText = (/** @type {boolean} */ autoTask) => `{\n  "autoTask": ${autoTask}\n}\n`
+const AUTO_TASK = /("autoTask"\s*:\s*)(true|false)/g
+/** The settings that are there now switch automatic tasks on. @param {Locate} at */
+const hasAutoTask = (at) => {
+  const text = isFile(at(SETTINGS)) ? read(at(SETTINGS)).toString() : ""
   try {
-    return JSON.parse(read(plan.at(SETTINGS)).toString()).autoTask === true
+    return JSON.parse(text).autoTask === true
   } catch {
-    // None, or none that count.
-    return false
+    // None, none that count, or one with comments.
+    const found = [...text.matchAll(AUTO_TASK)]
+    return found.length === 1 && found[0]?.[2] === "true"
   }
 }
 
+/** The user's settings with the option's value in its place, where one stands there. @param {string} text @param {boolean} autoTask */
+const withAutoTask = (text, autoTask) =>
+  text.match(AUTO_TASK)?.length === 1 ? text.replace(AUTO_TASK, `$1${autoTask}`) : text
+
 /** The next step of a user whose first message becomes a task. @param {Plan} plan */
 export const firstMessage = (plan) =>
-  hasAutoTask(plan) ? ["say what is to be done: your first message becomes a task, and Baton keeps it"] : []
+  hasAutoTask(plan.at) ? ["say what is to be done: your first message becomes a task, and Baton keeps it"] : []
 
 /**
- * Names an option that the settings did not take: they are the user's after the first installation.
- * @param {{ plan: Plan, autoTask: boolean | undefined, dry: boolean }} work
+ * Names the options that could not be followed, since the file is the user's.
+ * @param {{ plan: Plan, dry: boolean } & Options} work
  */
-export const ignoredOption = ({ plan, autoTask, dry }) => {
-  if (dry || autoTask === undefined || hasAutoTask(plan) === autoTask) return []
-  const option = autoTask ? "--auto-task" : "--no-auto-task"
-  return [`Settings: ${option} changes nothing, they are yours. Set "autoTask": ${autoTask} in ${plan.at(SETTINGS)}`]
+export const ignoredOptions = ({ plan: { at }, autoTask, passOver, dry }) => {
+  /** @type {string[]} */
+  const ignored = []
+  if (dry) return ignored
+  if (autoTask !== undefined && hasAutoTask(at) !== autoTask) {
+    const option = autoTask ? "--auto-task" : "--no-auto-task"
+    ignored.push(`Settings: ${option} changes nothing, they are yours. Set "autoTask": ${autoTask} in ${at(SETTINGS)}`)
+  }
+  if (passOver === false && exists(at(PASS_POLICY)))
+    ignored.push(`Passes: --no-pass-over changes nothing, the policy is yours. Delete ${at(PASS_POLICY)} to have none`)
+  return ignored
 }
 
 /** Beside the line of a decision that a run is about to add or remove. On record without it and not there: deleted, or never wanted. */
@@ -86,7 +101,7 @@ const pendingLine = (/** @type {string} */ path) => `0\t-\t${path}`
 
 /** Only paths that this program could have written, so that a damaged manifest affects no other files. */
 const LINE =
-  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:pass-over|baton)\.json|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
+  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:(?:pass-over|baton)\.json|\.npmignore)|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
 const FOLDER = "dir\t"
 
 /** @param {string} line */
@@ -177,6 +192,27 @@ const placeOf = (file, prompts) => {
   return file.startsWith(`${PROMPTS}/`) ? `${prompts}${file.slice(PROMPTS.length)}` : file
 }
 
+/**
+ * Keeps Baton out of the project's own npm package. npm takes no `.gitignore` of a folder that has this file: so it names also
+ * what OpenCode's own leaves out there.
+ * @param {string} prompts @param {readonly string[]} places of Baton's files @returns {[path: string, content: Content][]}
+ */
+const npmIgnores = (prompts, places) => {
+  const below = (/** @type {string} */ folder) => (/** @type {string} */ path) =>
+    path.startsWith(`${folder}/`) && !path.startsWith(`${BUNDLE}/`) ? [path.slice(folder.length)] : []
+  const ofBaton = ["/baton/", "/baton.json", "/state/", "/state.foreign-*/", "/pass-over-logs/", "/.npmignore"]
+  const ofOpenCode = ["node_modules", "/package.json", "/package-lock.json", "/bun.lock", "/.gitignore"]
+  const folders = {
+    ".opencode": [...ofBaton, ...places.flatMap(below(".opencode")), "*.baton-new", ...ofOpenCode],
+    ...(prompts === PROMPTS ? { [PROMPTS]: [...places.flatMap(below(PROMPTS)), "*.baton-new"] } : {}),
+  }
+  const head = "# Keeps Baton out of this project's npm package. Written by Baton's installation."
+  return Object.entries(folders).map(([folder, lines]) => [
+    `${folder}/.npmignore`,
+    { bytes: Buffer.from(`${[head, ...lines].join("\n")}\n`), mode: 0o644 },
+  ])
+}
+
 // ---- Folders that cannot be written -----------------------------------------------------------------------------------
 
 /** @param {Iterable<string>} paths @returns {string[]} every folder above them, and the project itself, as "" */
@@ -229,10 +265,10 @@ const refuseForeign = (project, at) => {
 // ---- The plan ---------------------------------------------------------------------------------------------------------
 
 /**
- * @param {{ source: string, project: string, isGlobal: boolean, mode: Mode, takeOver: boolean, choices: Choices | undefined }} order
+ * @param {{ source: string, project: string, isGlobal: boolean, mode: Mode, takeOver: boolean, choices: Choices | undefined } & Options} order
  * @returns {Plan}
  */
-export const planWork = ({ source, project, isGlobal, mode, takeOver, choices }) => {
+export const planWork = ({ source, project, isGlobal, mode, takeOver, choices, autoTask, passOver }) => {
   const at = createLocate(project, isGlobal)
   const known = readManifest(at)
   const fileLines = known.filter((line) => !line.startsWith(FOLDER))
@@ -269,7 +305,12 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
 
   const planFile = (/** @type {string} */ path, /** @type {Content} */ content) => {
     const to = at(path)
-    if (path === PASS_POLICY && !exists(to) && (!isOpen(path) || choices?.passOver === false))
+    if (path === PASS_POLICY && passOver === false && isUntouched(path)) {
+      steps.push({ action: "remove", path })
+      return void record.push(...knownLinesOf(path))
+    }
+    const isUnwanted = choices?.passOver === false || (!isOpen(path) && passOver !== true)
+    if (path === PASS_POLICY && !exists(to) && isUnwanted)
       return void record.push(...(isKnown(path) ? knownLinesOf(path) : [lineOf(content.bytes, path)]))
     if (path === PASS_POLICY && exists(to) && !isUntouched(path)) {
       const why = isKnown(path) ? "you changed it" : "it was yours before"
@@ -295,9 +336,26 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
     else if (exists(at(path))) steps.push({ action: "keep", path, reason: "you changed it; it is yours now" })
   }
 
+  /** @param {boolean} isWanted where there are none */
+  const planSettings = (isWanted) => {
+    const isThere = exists(at(SETTINGS))
+    const isOurs = !isThere || isUntouched(SETTINGS)
+    const text = isRegular(at(SETTINGS)) ? read(at(SETTINGS)).toString() : ""
+    const isSwitched = isKnown(SETTINGS) && autoTask !== undefined && hasAutoTask(at) !== autoTask
+    let wanted = text
+    if (!isThere) wanted = isWanted ? settingsText(true) : ""
+    else if (isSwitched) wanted = isOurs ? settingsText(autoTask) : withAutoTask(text, autoTask)
+    if (wanted === text) return void record.push(...knownLinesOf(SETTINGS))
+    const content = { bytes: Buffer.from(wanted), mode: 0o644 }
+    steps.push({ action: isThere ? "update" : "add", path: SETTINGS, content })
+    record.push(...(isOurs ? [lineOf(content.bytes, SETTINGS)] : knownLinesOf(SETTINGS)))
+  }
+
   const files = mode === "install" ? bundleOf(source) : new Map()
   const prompts = isGlobal ? PROMPTS_BESIDE_OWN : choosePromptsFolder(at, knownPaths, files)
   const places = new Map([...files].map(([file, content]) => [placeOf(file, prompts), content]))
+  if (mode === "install" && !isGlobal)
+    for (const [path, content] of npmIgnores(prompts, [...places.keys()])) places.set(path, content)
   for (const folder of foldersAbove([...places.keys(), ...knownPaths, STATE])) checkFolder(at(folder))
   if (mode === "install" && !takeOver && known.length === 0 && !isGlobal) refuseForeign(project, at)
   for (const [path, content] of places) planFile(path, content)
@@ -305,11 +363,7 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices })
   if (mode === "install" && ![...places.keys()].some(isOfZod))
     record.push(...knownLines.filter((line) => isOfZod(pathIn(line))))
   const isWanted = isKnown(SETTINGS) ? choices?.autoTask !== false : known.length === 0 && choices?.autoTask
-  if (mode === "install" && isWanted && isOpen(SETTINGS) && !exists(at(SETTINGS))) {
-    const content = { bytes: Buffer.from(SETTINGS_TEXT), mode: 0o644 }
-    steps.push({ action: "add", path: SETTINGS, content })
-    record.push(lineOf(content.bytes, SETTINGS))
-  } else if (mode === "install") record.push(...knownLinesOf(SETTINGS))
+  if (mode === "install") planSettings((isWanted && isOpen(SETTINGS)) || autoTask === true)
   const wanted = new Set(record.map(pathIn))
   for (const path of knownPaths) if (!wanted.has(path)) planRemoval(path)
   if (mode === "install") {

@@ -17,7 +17,7 @@ import { codeOf, exists, InstallError, isAllowed, isFile, isFolder, isRegular } 
 import {
   createLocate,
   firstMessage,
-  ignoredOption,
+  ignoredOptions,
   MANIFEST,
   PASS_POLICY,
   PROMPTS_BESIDE_OWN,
@@ -31,7 +31,7 @@ import {
 /** @typedef {import("./install-plan.mjs").Step} Step */
 /** @typedef {import("./install-plan.mjs").Mode} Mode */
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
-/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean, autoTask: boolean | undefined }} Order autoTask: as an option says */
+/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean, autoTask: boolean | undefined, passOver: boolean | undefined }} Order the last two: as an option says */
 /** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 /**
@@ -44,7 +44,8 @@ import {
 /** @type {Face} */
 let face = {
   command: "scripts/install",
-  choose: async (_isAsking, { autoTask }) => (autoTask ? { autoTask, passOver: true } : undefined),
+  choose: async (_isAsking, { autoTask, passOver }) =>
+    autoTask || passOver === false ? { autoTask: autoTask === true, passOver: passOver !== false } : undefined,
   next: async ({ source, project, isGlobal, plan }) => [
     `${quoted(`${source}/scripts/doctor`)} ${isGlobal ? "DIR" : quoted(project)}`,
     `cd ${isGlobal ? "DIR" : quoted(project)} && opencode`,
@@ -54,14 +55,16 @@ let face = {
 
 const AUDIT = ".opencode/pass-over-logs"
 
-const USAGE = `Usage: scripts/install DIR | --global [--auto-task] [--update] [--take-over] [--dry-run]
+const USAGE = `Usage: scripts/install DIR | --global [--[no-]auto-task] [--[no-]pass-over] [--update] [--take-over] [--dry-run]
        scripts/install DIR | --global --uninstall [--purge] [--dry-run]
 
 Copies Baton (.opencode/plugins, .opencode/baton, .opencode/pass-over.json, prompts) into the project DIR. A file you changed, or one that was
 yours before, is never overwritten: the new version is put beside it as NAME.baton-new.
 
   --global     into OpenCode's global folder, for every project without a copy of its own
-  --auto-task  the first message of a session becomes its task: writes .opencode/baton.json, where there is none
+  --auto-task  the first message of a session becomes its task: "autoTask" in .opencode/baton.json
+  --pass-over  agents may pass work to other agents: .opencode/pass-over.json; the first time it comes without the option.
+               --no-auto-task and --no-pass-over switch them off, also where Baton is installed
   --update     only where Baton is installed; show how a new version differs from a file that you changed
   --take-over  the .opencode/baton that is there without a manifest is yours: Baton's files in it are
                replaced, others removed
@@ -82,6 +85,8 @@ const OPTIONS = /** @type {const} */ ({
   global: { type: "boolean", default: false },
   "auto-task": { type: "boolean" },
   "no-auto-task": { type: "boolean" },
+  "pass-over": { type: "boolean" },
+  "no-pass-over": { type: "boolean" },
   "dry-run": { type: "boolean", default: false },
   "take-over": { type: "boolean", default: false },
   uninstall: { type: "boolean", default: false },
@@ -99,6 +104,7 @@ const parseCommandLine = (args) => {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
     const { "dry-run": dry, "take-over": takeOver, uninstall, update: isUpdate, purge, help, global: isGlobal } = values
     const autoTask = values["no-auto-task"] ? false : values["auto-task"]
+    const passOver = values["no-pass-over"] ? false : values["pass-over"]
     const [first, other] = positionals
     const dir = isGlobal ? globalFolder() : first
     if (help) return "help"
@@ -108,8 +114,19 @@ const parseCommandLine = (args) => {
     if (dir === "") throw misuse("expected a project folder, received an empty name")
     if (purge && !uninstall) throw misuse("--purge goes with --uninstall")
     if (takeOver && uninstall) throw misuse("--take-over goes without --uninstall")
-    if (autoTask !== undefined && (uninstall || isUpdate)) throw misuse("--auto-task goes with an installation")
-    return { dir, isGlobal, autoTask, mode: uninstall ? "uninstall" : "install", dry, purge, isUpdate, takeOver }
+    const option = autoTask === undefined ? (passOver === undefined ? undefined : "--pass-over") : "--auto-task"
+    if (option && (uninstall || isUpdate)) throw misuse(`${option} goes with an installation`)
+    return {
+      dir,
+      isGlobal,
+      autoTask,
+      passOver,
+      mode: uninstall ? "uninstall" : "install",
+      dry,
+      purge,
+      isUpdate,
+      takeOver,
+    }
   } catch (error) {
     if (error instanceof InstallError || !(error instanceof Error)) throw error
     throw misuse(error.message.replace(/\. To specify.*/s, ""))
@@ -145,12 +162,25 @@ const findProject = ({ dir, isGlobal }, source) => {
 /** @param {string} word @returns {string} quoted for a shell if needed */
 export const quoted = (word) => (/[^A-Za-z0-9_./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word)
 
+/** A screen has room for these of each folder; of more, it shows their number. */
+const NAMED_FILES = 5
+
+/** `.opencode/baton`, `prompts`; "" for a file beside them. @param {string} path */
+const folderOf = (path) => /^(?:\.opencode\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? ""
+
 /** Names no files for a first installation or an uninstall, which change all: the last line counts them. @param {Work} work */
 const showPlan = ({ plan, mode, dry }) => {
-  const isNamed = dry || (plan.isKnown && mode === "install")
+  /** @type {Map<string, string[]>} paths by action and folder */
+  const groups = new Map()
   for (const step of plan.steps) {
+    const group = `  ${step.action.padEnd(7)} ${folderOf(step.path)}`
     if (step.action === "keep") console.log(`  keep    ${step.path}: ${step.reason}`)
-    else if (isNamed) console.log(`  ${step.action.padEnd(7)} ${step.path}`)
+    else groups.set(group, [...(groups.get(group) ?? []), `  ${step.action.padEnd(7)} ${step.path}`])
+  }
+  if (!dry && (!plan.isKnown || mode !== "install")) return
+  for (const [group, lines] of groups) {
+    if (lines.length > NAMED_FILES) console.log(`${group}/ (${lines.length} files)`)
+    else console.log(lines.join("\n"))
   }
 }
 
@@ -254,7 +284,7 @@ const install = async (work) => {
     if (!dry) removeTemporaries(work)
     if (!dry && !plan.isOnRecord) writeManifest(work, plan.record)
     console.log(`Nothing to do: Baton ${version} is in ${project} already.`)
-    for (const line of ignoredOption(work)) console.log(line)
+    for (const line of ignoredOptions(work)) console.log(line)
     return showDifferences(work)
   }
   console.log(`Installing Baton ${version} into ${project}${dry ? " (dry run: nothing is changed)" : ""}`)
@@ -274,7 +304,7 @@ const install = async (work) => {
   showDifferences(work)
   if (plan.prompts === PROMPTS_BESIDE_OWN && !isGlobal)
     console.log("Prompts: they are in .opencode/prompts; prompts is left to the project.")
-  for (const line of ignoredOption(work)) console.log(line)
+  for (const line of ignoredOptions(work)) console.log(line)
   if (dry) return
   if (!isGlobal) console.log("Git: commit these files or ignore them, either is fine.")
   console.log(`Tasks: they are kept outside the project, in ${database}.`)

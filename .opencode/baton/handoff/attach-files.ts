@@ -7,6 +7,7 @@ import { collectUserText } from "../host/messages.ts"
 import type { Sessions, StoredMessage } from "../host/sessions.ts"
 import { onOneLine } from "../host/text.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
+import { handoffTitle } from "./delivery.ts"
 import { findMarker, type Marker } from "./draft.ts"
 import { type LoadedFiles, renderLeftOut } from "./files.ts"
 import type { HandoffRecord, HandoffRecords } from "./records.ts"
@@ -39,7 +40,7 @@ export const nextPartIDs = (existing: readonly string[], count: number, now: num
 }
 
 type AttachmentDeps = {
-  sessions: Pick<Sessions, "messages">
+  sessions: Pick<Sessions, "messages" | "info" | "rename">
   records: HandoffRecords
   loadFiles: (references: readonly WrittenReference[]) => Promise<LoadedFiles>
   outbox: Pick<Outbox, "add">
@@ -54,6 +55,8 @@ type Draft = {
   readonly leftOut: LoadedFiles["leftOut"]
   /** Settles when the record and the ledger have the arrival, or have failed to store it. */
   readonly recorded: Promise<void>
+  /** Settles when the session has its title, or has none that it could be given. */
+  readonly titled: Promise<void>
 }
 
 type Loaded = { readonly from: string; readonly texts: readonly string[]; readonly counts: Record<string, number> }
@@ -62,6 +65,12 @@ type Loaded = { readonly from: string; readonly texts: readonly string[]; readon
 const RECORD_DEADLINE_MS = 500
 /** A request waits this long for files that were late for its message. */
 const LATE_DEADLINE_MS = 500
+
+/** A message waits this long for its session's title: without it OpenCode asks a model for one, with the files. */
+const TITLE_DEADLINE_MS = 2_000
+
+/** OpenCode's own title for a session that has none yet. */
+const DEFAULT_TITLE = /^New session - \d{4}-\d{2}-\d{2}T/
 
 /** Enough to tell whether a session has a message besides the arriving one. */
 const FIRST_MESSAGES = 2
@@ -105,6 +114,18 @@ export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log
     )
   }
 
+  /** OpenCode asks a model for a title only for a session that has none, after the message's hooks (seen on 1.2.15 and 1.18.33). */
+  const giveTitle = async (sessionID: string, goal: string): Promise<void> => {
+    const session = await sessions.info(sessionID)
+    if (session.kind === "ok" && !DEFAULT_TITLE.test(session.value.title)) return
+    const given = session.kind === "ok" ? await sessions.rename(sessionID, handoffTitle(goal)) : session
+    if (given.kind === "failed")
+      log.warn("the session gets its title from a model, which is sent the handoff's files", {
+        sessionID,
+        reason: given.reason,
+      })
+  }
+
   const recordArrival = async (record: HandoffRecord, sessionID: string): Promise<void> => {
     const { arrivals, taskID, goal } = record
     if (arrivals.some((arrival) => arrival.sessionID === sessionID)) return
@@ -132,7 +153,8 @@ export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log
       return undefined
     }
     const recorded = record ? recordArrival(record, sessionID) : Promise.resolve()
-    return { from: marker.from, references: readReferences(text), leftOut: record?.leftOut ?? [], recorded }
+    const titled = giveTitle(sessionID, record?.goal ?? "go on")
+    return { from: marker.from, references: readReferences(text), leftOut: record?.leftOut ?? [], recorded, titled }
   }
 
   const load = async (message: UserMessage, text: string): Promise<Loaded | undefined> => {
@@ -144,7 +166,7 @@ export const createFileAttachment = ({ sessions, records, loadFiles, outbox, log
     const named = new Set([...references, ...leftOutNow].map(({ path }) => path))
     const leftOut = [...draft.leftOut.filter(({ path }) => !named.has(path)), ...leftOutNow]
     // On 1.2.15 `run` may end right after the message, without notifying its plugins.
-    await withDeadline(draft.recorded, RECORD_DEADLINE_MS)
+    await Promise.all([withDeadline(draft.recorded, RECORD_DEADLINE_MS), withDeadline(draft.titled, TITLE_DEADLINE_MS)])
     const texts = blocks.flatMap(({ header, content }) => [header, content])
     if (leftOut.length > 0)
       texts.push(`Not loaded with this message; read what you need with the Read tool:\n${renderLeftOut(leftOut)}`)

@@ -51,7 +51,8 @@ type DeliveryDeps = {
   pause: (ms: number) => Promise<void>
 }
 
-const titleOf = (goal: string): string => `Handoff: ${shorten(onOneLine(goal), TITLE_CHARACTERS)}`
+/** The title of a session that a draft begins. */
+export const handoffTitle = (goal: string): string => `Handoff: ${shorten(onOneLine(goal), TITLE_CHARACTERS)}`
 
 /** Delivers a draft to the user, or to a session that begins at once; docs/handoff.md says where on each interface. */
 export const createDelivery = ({ sessions, tui, notices, userInterface, log, pause }: DeliveryDeps): Delivery => {
@@ -85,7 +86,7 @@ export const createDelivery = ({ sessions, tui, notices, userInterface, log, pau
   }
 
   const deliverToSession: Delivery = async ({ text, goal, target, permission, begin }) => {
-    const title = titleOf(goal)
+    const title = handoffTitle(goal)
     const created = await sessions.create(title, permission)
     if (created.kind === "failed") return created
     const sessionID = created.value

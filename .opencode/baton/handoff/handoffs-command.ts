@@ -46,4 +46,4 @@ const run = async ({ root, json, session, draft }: ReturnType<typeof parse>): Pr
   return isWhole ? 0 : FAILED_EXIT_CODE
 }
 
-await runCommand({ name: "handoffs", parse, projectOf: ({ root }) => root, run })
+await runCommand({ name: "handoffs", parse, projectsOf: ({ root }) => [root], run })

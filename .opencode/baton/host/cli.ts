@@ -82,8 +82,8 @@ type Command<Request> = {
   readonly name: string
   /** @throws an Error whose message says what was expected and what was received */
   readonly parse: (args: readonly string[], here: string) => Request
-  /** The project whose state the command reads: with foreign state it ends with 1. */
-  readonly projectOf?: (request: Request) => string
+  /** The projects whose state the command reads: where one is foreign it ends with 1. */
+  readonly projectsOf?: (request: Request) => readonly string[]
   /** @returns the exit code; 0 when nothing is returned */
   readonly run: (request: Request) => Promise<number | undefined>
 }
@@ -92,7 +92,7 @@ type Command<Request> = {
  * Runs a command of `bin/baton` in its own process. Argument 1 is the user's folder; the user's arguments follow.
  * Ends the process with 2 and one line for a wrong command line, else with the command's exit code.
  */
-export const runCommand = async <Request>({ name, parse, projectOf, run }: Command<Request>): Promise<void> => {
+export const runCommand = async <Request>({ name, parse, projectsOf, run }: Command<Request>): Promise<void> => {
   const [, , here = process.cwd(), ...args] = process.argv
   let request: Request
   try {
@@ -100,9 +100,9 @@ export const runCommand = async <Request>({ name, parse, projectOf, run }: Comma
   } catch (error) {
     return finish(process.stderr, `${name}: ${reasonOf(error)}\nTry: baton ${name} --help\n`, USAGE_EXIT_CODE)
   }
-  const project = projectOf?.(request)
-  const reason = project === undefined ? undefined : findForeign(project)
-  if (reason !== undefined) {
+  for (const project of projectsOf?.(request) ?? []) {
+    const reason = findForeign(project)
+    if (reason === undefined) continue
     const refusal = `${name}: the state of ${project} is not read: ${reason}. ${howToUse(reason)}\n`
     return finish(process.stderr, refusal, FAILED_EXIT_CODE)
   }

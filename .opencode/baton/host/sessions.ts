@@ -91,6 +91,7 @@ export type Sessions = {
   info(sessionID: string): Promise<Result<SessionInfo>>
   /** Creates a root session. @param permission rules of the session's own @returns its id */
   create(title: string, permission?: readonly PermissionRule[]): Promise<Result<string>>
+  rename(sessionID: string, title: string): Promise<Result<undefined>>
   /** Stores a user's message without starting a model. Plugins see it like any other. */
   store(sessionID: string, text: string, target: Partial<AgentAndModel> | undefined): Promise<Result<undefined>>
   /** Sends a user's message and does not wait for its turn. OpenCode answers before it has looked at agent and model. */
@@ -158,6 +159,8 @@ export const createSessions = (
       const body = { title, ...(permission.length === 0 ? {} : { permission: [...permission] }) }
       return call("session.create", () => client.session.create({ body }), readSessionID)
     },
+    rename: (sessionID, title) =>
+      call("session.update", () => client.session.update({ path: { id: sessionID }, body: { title } }), readNothing),
     store: (sessionID, text, target) =>
       call(
         "session.prompt",

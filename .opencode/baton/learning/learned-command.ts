@@ -256,4 +256,4 @@ const run = async (request: Request): Promise<number> => {
   return 0
 }
 
-await runCommand({ name: "learned", parse, projectOf: ({ root }) => root, run })
+await runCommand({ name: "learned", parse, projectsOf: ({ root }) => [root], run })

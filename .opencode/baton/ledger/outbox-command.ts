@@ -261,4 +261,4 @@ const run = async (request: Request): Promise<number> => {
   }
 }
 
-await runCommand({ name: "outbox", parse, projectOf: ({ root }) => root, run })
+await runCommand({ name: "outbox", parse, projectsOf: ({ root }) => [root], run })

@@ -72,4 +72,4 @@ const run = async ({ roots, json, webPort }: ReturnType<typeof parse>): Promise<
   return 0
 }
 
-await runCommand({ name: "observe", parse, run })
+await runCommand({ name: "observe", parse, projectsOf: ({ roots }) => roots, run })

@@ -42,4 +42,4 @@ const run = async ({ action, json, root }: ReturnType<typeof parse>): Promise<nu
   }
 }
 
-await runCommand({ name: "state", parse, projectOf: ({ root }) => root, run })
+await runCommand({ name: "state", parse, projectsOf: ({ root }) => [root], run })

@@ -25,6 +25,7 @@ const claim = async (): Promise<string> => {
     nowMs: Date.now,
     timestamp,
     folderProject: async () => "",
+    batonProject: async () => "",
   })
   const { exitCode, stdout, stderr } = await runCommand(
     ["claim", "--next", "-p", "demo", "--as", `w${process.pid}`],

@@ -32,7 +32,8 @@ describe("into a fresh project", () => {
     const files = Object.keys(source).filter((path) => /^(\.opencode|prompts)\//.test(path))
     expect(files).toContain(".opencode/baton/bin/tool")
     for (const path of files) expect(tree[path], path).toBe(source[path])
-    expect(Object.keys(tree).filter((path) => !(path in source))).toEqual([MANIFEST])
+    const made = [".opencode/.npmignore", MANIFEST, "prompts/.npmignore"]
+    expect(Object.keys(tree).filter((path) => !(path in source))).toEqual(made)
     expect(stdout).toContain(`cd ${checkout.project} && opencode`)
     expect(stdout).toContain(`scripts/doctor ${checkout.project}`)
   })
@@ -46,7 +47,7 @@ describe("into a fresh project", () => {
     const lines = checkout.read(MANIFEST).trimEnd().split("\n")
     expect(lines[0]).toBe("# What scripts/install put here: SHA-256, size, path. Baton 1.0.0")
     const files = lines.slice(1).filter((line) => !line.startsWith("dir\t-\t"))
-    expect(files).toHaveLength(8)
+    expect(files).toHaveLength(10)
     for (const line of files) {
       const [sum, size, path = ""] = line.split("\t")
       const text = checkout.read(path)

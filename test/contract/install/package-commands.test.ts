@@ -63,6 +63,8 @@ describe("init", () => {
   ])(promised("package.A3", "asks two things on a terminal: %s"), (_, answers, autoTask, passOver) => {
     const said = onTerminal(answers, "init")
     expect(said.split("[Y/n]")).toHaveLength(3)
+    const asked = said.split(/\r?\n/).filter((line) => /^(?:Baton keeps|Make your|With the tool|Let agents)/.test(line))
+    expect(asked.map((line) => line.split(" ")[0])).toEqual(["Baton", "Make", "With", "Let"])
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([autoTask, passOver])
     expect(said.includes("your first message becomes a task")).toBe(autoTask)
     expect(onTerminal("", "init"), "the second time").not.toContain("[Y/n]")
@@ -89,18 +91,40 @@ describe("init", () => {
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
   })
 
-  test(promised("words.D1", "says of an option that counts no more what to do instead"), () => {
+  const autoTask = (): unknown => JSON.parse(checkout.read(SETTINGS)).autoTask
+
+  test(promised("people.D2", "follows the options of a later run, and leaves nothing behind at its end"), () => {
     baton("init")
-    const ignored = (option: string, value: boolean) =>
-      `Settings: ${option} changes nothing, they are yours. Set "autoTask": ${value} in ${join(checkout.project, SETTINGS)}\n`
-    const again = baton("init", "--no-auto-task")
-    expect(again).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("Nothing to do") })
-    expect(again.stdout).toContain(ignored("--no-auto-task", false))
-    expect(baton("init").stdout).not.toContain("Settings:")
+    expect(baton("init", "--no-auto-task", "--no-pass-over").exitCode).toBe(0)
+    expect([autoTask(), checkout.has(POLICY)]).toEqual([false, false])
+    expect(baton("init").stdout).toContain("Nothing to do")
+    expect(baton("update").stdout).toContain("Nothing to do")
+    expect([autoTask(), checkout.has(POLICY)]).toEqual([false, false])
+    baton("init", "--auto-task", "--pass-over")
+    expect([autoTask(), checkout.has(POLICY)]).toEqual([true, true])
     rmSync(join(checkout.project, SETTINGS))
-    expect(baton("init", "--auto-task").stdout).toContain(ignored("--auto-task", true))
-    expect(baton("init", "--no-auto-task").stdout).not.toContain("Settings:")
-    expect(baton("update", "--auto-task")).toMatchObject({ exitCode: 2 })
+    baton("init", "--auto-task")
+    expect(autoTask()).toBe(true)
+    baton("uninstall")
+    expect(snapshotTree(checkout.project)).toEqual({})
+  })
+
+  test(promised("people.D2", "follows them in settings that the user changed, or says what to do instead"), () => {
+    baton("init")
+    checkout.write(SETTINGS, '{\n  // ours\n  "autoTask": true,\n  "claims": "off",\n}\n')
+    baton("init", "--no-auto-task")
+    expect(checkout.read(SETTINGS)).toBe('{\n  // ours\n  "autoTask": false,\n  "claims": "off",\n}\n')
+    checkout.write(SETTINGS, '{ "claims": "off" }\n')
+    checkout.write(POLICY, '{ "enabled": true }\n')
+    const { stdout } = baton("init", "--auto-task", "--no-pass-over")
+    const at = (path: string) => join(checkout.project, path)
+    expect(stdout).toContain(
+      `Settings: --auto-task changes nothing, they are yours. Set "autoTask": true in ${at(SETTINGS)}\n`,
+    )
+    expect(stdout).toContain(`the policy is yours. Delete ${at(POLICY)} to have none\n`)
+    expect([checkout.read(SETTINGS), checkout.has(POLICY)]).toEqual(['{ "claims": "off" }\n', true])
+    for (const option of ["--auto-task", "--no-pass-over"])
+      expect(baton("update", option)).toMatchObject({ exitCode: 2 })
   })
 
   const killAt = (at: string, ...args: string[]): void => {
@@ -108,14 +132,14 @@ describe("init", () => {
     expect(exitCode, at).toBe(null)
   }
 
-  // Renames in order: the manifest, the policy if it is wanted, eight files, the settings if they are wanted, the manifest.
+  // Renames in order: the manifest, the policy if it is wanted, ten files, the settings if they are wanted, the manifest.
   test.each([
     ["renameSync 2", [], ["init"], true, true],
-    ["renameSync 11", [], ["update"], true, true],
-    ["renameSync 12", [], ["init"], true, true],
+    ["renameSync 13", [], ["update"], true, true],
+    ["renameSync 14", [], ["init"], true, true],
     ["renameSync 2", ["--no-auto-task"], ["init"], false, true],
     ["renameSync 2", ["--no-pass-over"], ["update"], true, false],
-    ["renameSync 10", ["--no-pass-over"], ["init", "--no-pass-over"], true, false],
+    ["renameSync 12", ["--no-pass-over"], ["init", "--no-pass-over"], true, false],
   ] as const)(
     promised(["package.A3", "install.F1"], "that was killed at %s with the answers %j is finished with them by %j"),
     (at, answers, again, autoTask, passOver) => {

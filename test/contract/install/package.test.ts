@@ -85,6 +85,20 @@ describe("the tarball of npm pack", () => {
     expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "third")))
   })
 
+  test(promised("people.D2", "says in a screen what it would do: first, later, and at the end"), () => {
+    const dryRun = (command: string) => {
+      const { exitCode, stdout } = baton([command, "--dry-run"])
+      expect(exitCode).toBe(0)
+      expect(stdout.split("\n").length).toBeLessThanOrEqual(24)
+      return stdout
+    }
+    expect(dryRun("init")).toMatch(/^ {2}add {5}\.opencode\/baton\/ \(\d{3} files\)$/m)
+    expect(readdirSync(folder)).toEqual([])
+    baton(["init"])
+    expect(dryRun("update")).toContain("Nothing to do")
+    expect(dryRun("uninstall")).toMatch(/^ {2}remove {2}\.opencode\/baton\/ \(\d{3} files\)$/m)
+  })
+
   test(promised("words.D1", "leaves doctor nothing to fix in a file that init wrote"), () => {
     baton(["init"])
     const installed = Object.keys(snapshotTree(folder)).filter((path) => statSync(join(folder, path)).isFile())

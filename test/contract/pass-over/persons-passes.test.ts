@@ -2,7 +2,9 @@ import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { SILENT } from "../../../.opencode/baton/host/log.ts"
-import { createPersonsPasses } from "../../../.opencode/baton/pass-over/audit/person.ts"
+import { createPersonsPasses, forPerson } from "../../../.opencode/baton/pass-over/audit/person.ts"
+import { ERRORS } from "../../../.opencode/baton/pass-over/errors.ts"
+import { refusals } from "../../../.opencode/baton/pass-over/sandbox/repository.ts"
 import { promised } from "../../requirements.ts"
 import { openFeaturePasses, speakOn, writing } from "../../support/opencode/feature-passes.ts"
 import { readIn } from "../../support/opencode/pass-project.ts"
@@ -55,6 +57,28 @@ describe("a person in the shell", () => {
     expect((await person.reject(id, ALL)).isDone).toBe(true)
     expect([readIn(root, "a.txt"), stateOf()]).toEqual(["mine\n", "applied"])
     expect((await person.apply(id, ALL)).text).toContain("no files that wait")
+  })
+
+  test(promised("people.D3b", "is told the commands of a person, wherever an agent's tools are named"), async () => {
+    const { id, person } = await openReturned()
+    await person.reject(id, ALL)
+    const again = await person.apply(id, ALL)
+    expect(again.text).toMatch(/^Next: Look with baton passes show at what became of it\.$/m)
+    const steps = [...Object.values(ERRORS).map(({ next_step }) => next_step), refusals.unknownPass(id).fix]
+    const said = [
+      ...steps,
+      refusals.takenOver(id).fix,
+      "Then pass_over_apply or pass_over_reject: they store it first.",
+    ]
+    expect(said.join()).toContain("pass_over_status")
+    expect(said.map(forPerson).join()).not.toMatch(/pass_over_(?:apply|reject|status)/)
+  })
+
+  test(promised("people.D3b", "sees in a diff what the agent wrote, the names of tools, too"), async () => {
+    const passes = openFeaturePasses({ coder: writing({ "a.txt": "pass_over_status\n" }, ANSWER) })
+    await passes.pass()
+    const { text } = await createPersonsPasses(passes.root, SILENT).diff(passes.id())
+    expect(text).toContain("+pass_over_status")
   })
 
   test(promised("pass-over.A12", "is told of a pass that is not there, and of one that is at work"), async () => {

@@ -29,16 +29,31 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
     return { project, baton, state, put, write, aside }
   }
 
-  const COMMANDS = ["handoffs", "learned", "outbox", "outbox retry", "passes restore p1", "state prune"]
-  once(promised("trust.A1", "commands refuse a state that is not this account's, and leave it where it is"), () => {
-    const { project, baton, put } = setUp()
-    put("outbox/1.json", RECORD)
-    put(MARK, "0")
-    const before = snapshotTree(stateRoot(project))
-    const stderr = expect.stringContaining("baton trust state")
-    for (const command of COMMANDS) expect(baton(...command.split(" ")), command).toMatchObject({ status: 1, stderr })
-    expect(snapshotTree(stateRoot(project))).toEqual(before)
-  })
+  const COMMANDS = [
+    "handoffs",
+    "learned",
+    "outbox",
+    "outbox retry",
+    "passes restore p1",
+    "state prune",
+    "observe",
+    "observe --json",
+  ]
+  once(
+    promised(
+      ["trust.A1", "people.D3b"],
+      "commands refuse a state that is not this account's, and leave it where it is",
+    ),
+    () => {
+      const { project, baton, put } = setUp()
+      put("outbox/1.json", RECORD)
+      put(MARK, "0")
+      const before = snapshotTree(stateRoot(project))
+      const stderr = expect.stringContaining("baton trust state")
+      for (const command of COMMANDS) expect(baton(...command.split(" ")), command).toMatchObject({ status: 1, stderr })
+      expect(snapshotTree(stateRoot(project))).toEqual(before)
+    },
+  )
 
   once(promised("trust.A1", "baton trust state takes back what is there, or the newest that was put aside"), () => {
     const { project, baton, state, put, aside } = setUp()

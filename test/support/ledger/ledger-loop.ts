@@ -15,14 +15,15 @@ const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
     opened = openSqliteStore(database, mode)
     return opened
   }
-  const folderProject = async (): Promise<string> => ""
+  const none = async (): Promise<string> => ""
+  const projects = { folderProject: none, batonProject: none }
   const context = createCommandContext({
     location: database,
     openStore,
     readStdin: () => stdin,
     nowMs: Date.now,
     timestamp,
-    folderProject,
+    ...projects,
   })
   // In a process of its own, a defect ends it with a stack on standard error and exit code 1.
   const ended = (error: unknown) => ({ exitCode: 1, stdout: "", stderr: Bun.inspect(error) })

@@ -59,6 +59,12 @@ export const createFakeSessions = (
       sessions.set(id, { info: { title }, messages: [], permission })
       return { kind: "ok", value: id }
     },
+    rename: async (sessionID, title) => {
+      const session = sessions.get(sessionID)
+      if (!session) return missing
+      session.info = { ...session.info, title }
+      return { kind: "ok", value: undefined }
+    },
     store: send,
     start: send,
   }

@@ -22,11 +22,18 @@ const loadAll = async (references: readonly FileReference[]): Promise<LoadedFile
   leftOut: [],
 })
 
-const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async () => {} } = {}) => {
+const NO_TITLE = "New session - 2026-01-02T00:00:00.000Z"
+
+const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async () => {}, title = NO_TITLE } = {}) => {
   const stored = new Map(records.map((each) => [each.id, each]))
   const added: OutboxEntry[] = []
+  const sessions = createFakeSessions(new Map([["ses_new", { info: { title } }]]))
+  const titleNow = async () => {
+    const found = await sessions.info("ses_new")
+    return found.kind === "ok" ? found.value.title : found.reason
+  }
   const attachment = createFileAttachment({
-    sessions: createFakeSessions(new Map([["ses_new", {}]])),
+    sessions,
     records: { list: async () => [...stored.values()], write: async (each) => stored.set(each.id, each).size > 0 },
     loadFiles: load,
     outbox: { add: (entry) => add().then(() => void added.push(entry)) },
@@ -40,7 +47,7 @@ const setUp = ({ records = [] as HandoffRecord[], load = loadAll, add = async ()
     change?.()
     return parts
   }
-  return { receive, stored, added, attachment }
+  return { receive, stored, added, attachment, titleNow }
 }
 
 const synthetic = (parts: Part[]): string[] =>
@@ -151,3 +158,27 @@ test(promised(["handoff.C3", "handoff.E2"], "what was not loaded is listed for t
   expect(texts).toHaveLength(3)
   expect(texts[2]).toContain('- "a\\nb.bin": it is binary')
 })
+
+test(
+  promised("people.A2a", "a session without a title gets the handoff's, also where its record is gone"),
+  async () => {
+    const { receive, titleNow } = setUp({ records: [record()] })
+    await receive(DRAFT)
+    expect(await titleNow()).toBe("Handoff: Go on")
+    const forgotten = setUp()
+    await forgotten.receive(DRAFT)
+    expect(await forgotten.titleNow()).toBe("Handoff: go on")
+  },
+)
+
+test(
+  promised("people.A2a", "a title that is there stays, and so does that of a session that only quotes one"),
+  async () => {
+    const named = setUp({ records: [record()], title: "Mine" })
+    await named.receive(DRAFT)
+    expect(await named.titleNow()).toBe("Mine")
+    const quoting = setUp({ records: [record()] })
+    await quoting.receive(`\`\`\`\n${DRAFT}\n\`\`\``)
+    expect(await quoting.titleNow()).toBe(NO_TITLE)
+  },
+)

@@ -9,7 +9,7 @@ import {
   ROOT_FLAGS,
   succeed,
 } from "./command-tree.ts"
-import { parseFlags } from "./flags.ts"
+import { type Flags, parseFlags } from "./flags.ts"
 import { LedgerError } from "./store.ts"
 
 const checkArguments = (
@@ -19,6 +19,10 @@ const checkArguments = (
   if (given >= least && given <= most) return
   throw new LedgerError(`expected ${operands === "" ? "no argument" : operands}, received ${given} arguments`)
 }
+
+/** Programs get what prog gives them; a task that is named may be of any project. */
+const showsAll = (flags: Flags): boolean =>
+  flags.has("all") || flags.has("json") || ["parent", "blocking", "blocked-by"].some(flags.given)
 
 /**
  * Runs one command line with the outcome that prog v0.17 gives for it. A refusal is an exit code and a text.
@@ -36,9 +40,11 @@ export const runCommand = async (line: readonly string[], context: CommandContex
     const given = parseFlags(words, flagsOf(command))
     if (given.flags.has("help")) return succeed(await (await import("./help.ts")).helpOf(path))
     checkArguments(command, given.args.length)
-    if (!command.usesFolderProject || given.flags.given("project")) return succeed(command.run(given, context))
+    if (given.flags.given("project")) return succeed(command.run(given, context, ""))
+    const shown = command.showsFolderProject && !showsAll(given.flags) ? await context.batonProject() : ""
+    if (!command.usesFolderProject) return succeed(command.run(given, context, shown))
     const withProject = parseFlags(["-p", await context.folderProject(), ...words], flagsOf(command))
-    return succeed(command.run(withProject, context))
+    return succeed(command.run(withProject, context, ""))
   } catch (error) {
     if (error instanceof LedgerError) return fail(error.message, path)
     throw error

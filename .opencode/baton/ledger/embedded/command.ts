@@ -14,6 +14,8 @@ type ContextDeps = {
   readonly timestamp: () => string
   /** The project of the folder that the program runs in, "" for none. */
   readonly folderProject: () => Promise<string>
+  /** The same where the folder's project has Baton, else "". */
+  readonly batonProject: () => Promise<string>
 }
 
 export type Command = {
@@ -27,13 +29,18 @@ export type Command = {
   readonly children?: readonly Command[]
   /** It works on one project: that of the folder, when -p is not given. */
   readonly usesFolderProject?: true
-  /** @returns the lines of standard output. @throws LedgerError */
-  run(invocation: Invocation, context: CommandContext): readonly string[]
+  /** It shows a person one project, that of the folder, unless -p or --all is given. */
+  readonly showsFolderProject?: true
+  /**
+   * @param folderProject for a command that shows it, else ""
+   * @returns the lines of standard output. @throws LedgerError
+   */
+  run(invocation: Invocation, context: CommandContext, folderProject: string): readonly string[]
 }
 
 export const refuse = (message: string): LedgerError => new LedgerError(message)
 
-/** Puts the failed step before SQLite's refusal: `failed to add log: FOREIGN KEY constraint failed`. */
+/** Puts the failed step before SQLite's refusal: `failed to delete item: FOREIGN KEY constraint failed`. */
 export const withErrorPrefix = <T>(step: string, work: () => T): T => {
   try {
     return work()
@@ -42,6 +49,7 @@ export const withErrorPrefix = <T>(step: string, work: () => T): T => {
   }
 }
 
+export const ALL_FLAG: FlagSpec = { name: "all", kind: "switch", about: "of every project, not of this folder's alone" }
 export const JSON_FLAG: FlagSpec = { name: "json", kind: "switch", about: "print JSON" }
 
 /** Creates a clock in the stored form and local time. It rises strictly, so that later records sort later. */

@@ -45,6 +45,7 @@ const context = createCommandContext({
   nowMs: Date.now,
   timestamp: createClock(Date.now),
   folderProject: async () => (await import("./folder-project.ts")).findFolderProject(process.cwd()),
+  batonProject: async () => (await import("./folder-project.ts")).findBatonProject(process.cwd()),
 })
 
 const hasChanged = (store: LedgerStore): boolean =>

@@ -170,4 +170,4 @@ const run = async ({ request, root }: ReturnType<typeof parse>): Promise<number>
   }
 }
 
-await runCommand({ name: "passes", parse, projectOf: ({ root }) => root, run })
+await runCommand({ name: "passes", parse, projectsOf: ({ root }) => [root], run })

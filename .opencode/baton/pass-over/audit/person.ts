@@ -19,11 +19,20 @@ export type Decision = {
 const REFUSAL = /^E\d{3} /m
 
 /** Names the commands of a shell in place of an agent's tools. */
-const forPerson = (text: string): string =>
+export const forPerson = (text: string): string =>
   text
     .replaceAll(/pass_over_(apply|reject) \{"pass_over_id":"([^"]+)"\}/g, "baton passes $1 $2")
+    .replaceAll(/pass_over_status \{"pass_over_id":"([^"]+)"\}/g, "baton passes show $1")
     .replaceAll('(both take "artifacts": paths, for some of them)', "(both take --file PATH, for some of them)")
     .replaceAll("pass_over_status lists", "baton passes lists")
+    .replaceAll(
+      "Call pass_over_status without an id to see the passes of this session",
+      "Look at the list of baton passes",
+    )
+    .replaceAll(/\b[Cc]all pass_over_status to see/g, "Look with baton passes show at")
+    .replaceAll("ask pass_over_status", "look with baton passes show")
+    .replaceAll("pass_over_status", "baton passes show")
+    .replaceAll(/\b(?:Call )?pass_over_(apply|reject)\b/g, "baton passes $1")
     .replaceAll("apply the others by name, or reject.", "apply the others with --file, or reject.")
 
 /** A person's look at a project's passes, and decisions on their files, by the rules of the originator's tools. */
@@ -77,7 +86,7 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
           return { isDone: false, text: `${passID} is ${current.state}: its files are not complete.` }
         const changes = await sandboxes.collect(passID)
         const shown = changes.kind === "refused" ? changes : await sandboxes.diff(passID)
-        if (shown.kind === "refused") return { isDone: false, text: `${shown.reason}. ${shown.fix}` }
+        if (shown.kind === "refused") return { isDone: false, text: forPerson(`${shown.reason}. ${shown.fix}`) }
         return { isDone: true, text: shown.text.trimEnd() || "No file was changed." }
       }),
     apply: (passID: string, { files, partly }: Decision) =>
@@ -93,7 +102,7 @@ export const createPersonsPasses = (projectRoot: string, log: Log) => {
     /** Finishes what a crash cut off in the files of a pass. @returns `held`: the number of files that wait for a decision */
     restore: async (passID: string) => {
       const changes = await sandboxes.collect(passID)
-      if (changes.kind === "refused") return changes
+      if (changes.kind === "refused") return { ...changes, fix: forPerson(changes.fix) }
       const { recovered: did, leftAlone, modifications } = changes
       const decided = (await store.read(passID))?.state
       const settled = decided && "applied" in decided ? [...decided.applied, ...decided.rejected] : []

@@ -1,5 +1,5 @@
 import { shownClaim } from "../claims.ts"
-import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
+import { ALL_FLAG, type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import type { FlagSpec, Flags } from "../flags.ts"
 import { goJson, minuteText, padRight, parseTimestamp, rfc3339 } from "../format.ts"
 import {
@@ -29,6 +29,7 @@ const LIST_FLAGS: readonly FlagSpec[] = [
   { name: "has-blockers", kind: "switch", about: "only items that wait for something unresolved" },
   { name: "no-blockers", kind: "switch", about: "only items that wait for nothing" },
   LABEL_FILTER,
+  ALL_FLAG,
   JSON_FLAG,
 ]
 
@@ -57,11 +58,25 @@ const findItems = (flags: Flags, context: CommandContext): LabelledItem[] => {
 
 const titleOf = (item: LabelledItem): string => [...item.labels.map((name) => `[${name}]`), item.title].join(" ")
 
+/** @param folderProject "" for every project @returns a table of its items, and a line about the others */
+const tableOf = (
+  items: readonly LabelledItem[],
+  folderProject: string,
+  { command, none, table }: { command: string; none: string; table: (items: readonly LabelledItem[]) => string[] },
+): string[] => {
+  const own = folderProject === "" ? items : items.filter(({ project }) => project === folderProject)
+  const others = items.length - own.length
+  const more = others === 0 ? [] : [`(${others} more in other projects: prog ${command} --all)`]
+  if (own.length > 0) return [...table(own), ...more]
+  return [folderProject === "" ? none : `${none} in ${folderProject}`, ...more]
+}
+
 const list: Command = {
   name: "list",
   summary: "List tasks and epics",
   flags: LIST_FLAGS,
-  run: ({ flags }, context) => {
+  showsFolderProject: true,
+  run: ({ flags }, context, folderProject) => {
     const [status, type] = [flags.text("status"), flags.text("type")]
     if (status !== "" && !isStatus(status)) {
       throw refuse(`invalid status: ${status} (valid: ${STATUSES.join(", ")})`)
@@ -72,11 +87,11 @@ const list: Command = {
       const dependencies = dependenciesByItem(readDependencies(context.store()))
       return [goJson(items.map((item) => listEntry(item, dependencies.get(item.id) ?? [])))]
     }
-    if (items.length === 0) return ["No items"]
     const row = (id: string, state: string, priority: string, title: string): string =>
       `${padRight(id, 12)} ${padRight(state, 12)} ${padRight(priority, 4)} ${title}`
-    const head = row("ID", "STATUS", "PRI", "TITLE")
-    return [head, ...items.map((item) => row(item.id, item.status, String(item.priority), titleOf(item)))]
+    const toRow = (item: LabelledItem) => row(item.id, item.status, String(item.priority), titleOf(item))
+    const table = (shown: readonly LabelledItem[]) => [row("ID", "STATUS", "PRI", "TITLE"), ...shown.map(toRow)]
+    return tableOf(items, folderProject, { command: "list", none: "No items", table })
   },
 }
 
@@ -98,8 +113,9 @@ const listEntry = (item: LabelledItem, dependencies: readonly string[]) => ({
 const ready: Command = {
   name: "ready",
   summary: "List open tasks that wait for nothing",
-  flags: [LABEL_FILTER, JSON_FLAG],
-  run: ({ flags }, context) => {
+  flags: [LABEL_FILTER, ALL_FLAG, JSON_FLAG],
+  showsFolderProject: true,
+  run: ({ flags }, context, folderProject) => {
     const items = readyItems(context.store(), flags.text("project"), flags.list("label"))
     if (flags.has("json")) {
       const entry = ({ id, title, priority, type, parent_id: parent }: LabelledItem) => ({
@@ -107,11 +123,12 @@ const ready: Command = {
       })
       return [goJson(items.map(entry))]
     }
-    if (items.length === 0) return ["No ready tasks"]
     const row = (id: string, priority: string, title: string): string =>
       `${padRight(id, 12)} ${padRight(priority, 4)} ${title}`
     const marked = (item: LabelledItem): string => `${item.definition_of_done ? "[DoD] " : ""}${titleOf(item)}`
-    return [row("ID", "PRI", "TITLE"), ...items.map((item) => row(item.id, String(item.priority), marked(item)))]
+    const toRow = (item: LabelledItem) => row(item.id, String(item.priority), marked(item))
+    const table = (shown: readonly LabelledItem[]) => [row("ID", "PRI", "TITLE"), ...shown.map(toRow)]
+    return tableOf(items, folderProject, { command: "ready", none: "No ready tasks", table })
   },
 }
 

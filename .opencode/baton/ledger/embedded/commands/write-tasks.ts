@@ -81,8 +81,7 @@ const remove: Command = {
     }),
 }
 
-const addLog = (store: LedgerStore, id: string, message: string): void =>
-  withErrorPrefix("failed to add log", () => store.insert("logs", { item_id: id, message }))
+const addLog = (store: LedgerStore, id: string, message: string): void => store.insert("logs", { item_id: id, message })
 
 const log: Command = {
   name: "log",
@@ -91,6 +90,7 @@ const log: Command = {
   arguments: { least: 2 },
   run: ({ args: [id = "", ...words] }, context) =>
     context.write((store) => {
+      requireItem(store, id)
       addLog(store, id, words.join(" "))
       return [`Logged to ${id}`]
     }),
