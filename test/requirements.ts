@@ -344,7 +344,7 @@ export const REQUIREMENTS = {
     "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",
   "package.A4": "init --global serves every project from OpenCode's global folder, and uninstall --global removes it.",
   "package.A7":
-    "Where OpenCode 2 is on PATH, init and doctor say what is not there yet, and of one that is too old where the 1.x line is.",
+    "init, update and doctor say which versions of OpenCode Baton is run on, what is not there yet on OpenCode 2, and what to report of a newer one.",
   "package.D1":
     "As a plugin from npm the package gives all five features, with no files in the project but state and prompts.",
   "package.D2":
@@ -427,6 +427,10 @@ export const REQUIREMENTS = {
   "v2.B4": "On OpenCode 2 prog is on the agent's PATH, /task answers, and tools are offered under their own names.",
   "v2.B5": "On OpenCode 2 the agent's editing tools are kept from Baton's own files.",
   "v2.B6": "On OpenCode 2 a correction is learned and given to the next session.",
+  "v2.C2":
+    "On OpenCode 2 a session with Baton lives through each kind of summary and keeps its task; plain OpenCode 2 is shown beside it.",
+  "v2.C3": "The storm runs on OpenCode 2, too, with the faults that there are on it.",
+  "v2.C4": "The demo tells its story on OpenCode 2, too, with each claim checked.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
 } as const
 

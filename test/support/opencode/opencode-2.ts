@@ -4,15 +4,12 @@ import { join } from "node:path"
 import type { Script } from "../model/scripted-model.ts"
 import { deadline } from "./deadline.ts"
 import { openCode2 } from "./opencode-binary.ts"
-import { type RunOptions, type RunResult, runProgram } from "./opencode-run.ts"
+import type { RunOptions, RunResult } from "./opencode-run.ts"
 import { openTaskProject, type TaskProject } from "./task-project.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
+import { CONTEXT_TOKENS } from "./tokens-2.ts"
 
-/** Compacts at this many tokens less than the context. */
-export const RESERVED_TOKENS = 20_000
-const CONTEXT_TOKENS = 100_000
-/** Of an answer, after which OpenCode 2 compacts. */
-export const FULL_TOKENS = CONTEXT_TOKENS - RESERVED_TOKENS + 5_000
+export { FULL_TOKENS, RESERVED_TOKENS } from "./tokens-2.ts"
 
 const PASSWORD = "of-the-tests"
 
@@ -27,16 +24,9 @@ export type Task2 = Omit<TaskProject, "run" | "runWell"> & {
 export const openTask2 = async (script: Script, options: Partial<ProjectOptions> = {}): Promise<Task2> => {
   const binary = openCode2()
   const task = await openTaskProject(binary, script, { context: CONTEXT_TOKENS, output: 4_000, ...options })
-  // Without the first, a service stays behind that serves all projects.
-  const run = (message: string, { args = [], ...rest }: Omit<RunOptions, "binary" | "project"> = {}) =>
-    runProgram([binary.path, "run", "--standalone", "--auto", ...args], {
-      project: task.project,
-      ...rest,
-      stdin: message,
-    })
+  const { run } = task
   return {
     ...task,
-    run,
     runWell: async (message, ...args) => {
       const result = await run(message, { args })
       if (result.exitCode === 0) return result

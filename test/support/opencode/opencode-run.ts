@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process"
 import { collectOutput } from "../collect-output.ts"
 import { deadline } from "./deadline.ts"
-import type { OpenCodeBinary } from "./opencode-binary.ts"
+import { isLine2, type OpenCodeBinary } from "./opencode-binary.ts"
 import type { TestProject } from "./test-project.ts"
 
 export type RunResult = {
@@ -54,6 +54,8 @@ export const runProgram = (
 /** `opencode run MESSAGE`, with the message on stdin because OpenCode wraps an argument in quotes. */
 export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
   const { binary, args = [], launcher = [], ...rest } = options
-  const argv = [...launcher, binary.path, "run", "--log-level", "DEBUG", ...args]
+  // Without the first, a service of OpenCode 2 stays behind that serves all projects.
+  const own = isLine2(binary) ? ["--standalone", "--auto"] : ["--log-level", "DEBUG"]
+  const argv = [...launcher, binary.path, "run", ...own, ...args]
   return runProgram(argv, { ...rest, stdin: message })
 }
