@@ -1,6 +1,6 @@
 // @ts-check
-// Baton as a plugin from npm: `"plugin": ["baton-opencode@…"]` in opencode.json. OpenCode 1.x calls each export. Another line
-// of OpenCode joins by a subpath of its own in package.json's `exports`; see docs/adr/0017-a-package-that-installs-a-bundle.md.
+// Baton as a plugin from npm: `"plugin": ["baton-opencode@…"]` in opencode.json. An OpenCode that knows no `./server` calls each
+// export; the others take server.mjs. See docs/adr/0017-a-package-that-installs-a-bundle.md.
 import "../scripts/lib/read-typescript.mjs"
 
 /** @typedef {import("@opencode-ai/plugin").Plugin} Plugin */

@@ -359,7 +359,7 @@ export const REQUIREMENTS = {
     "init asks at most two things, on a terminal alone, and ends with the three lines that a user needs next.",
   "package.A4": "init --global serves every project from OpenCode's global folder, and uninstall --global removes it.",
   "package.A7":
-    "Where OpenCode 2 is on PATH, init and doctor say what is not there yet, and of one that is too old where the 1.x line is.",
+    "init, update and doctor say which versions of OpenCode Baton is run on, what is not there yet on OpenCode 2, and what to report of a newer one.",
   "package.D1":
     "As a plugin from npm the package gives all five features, with no files in the project but state and prompts.",
   "package.D2":
@@ -453,6 +453,10 @@ export const REQUIREMENTS = {
     "On OpenCode 2 an agent's `run` is told from a server by the process that started it, and is kept with its end.",
   "v2.B12":
     "On OpenCode 2 the older part of a conversation alone is summed up where the whole cannot be, as by OpenCode's own way.",
+  "v2.C2":
+    "On OpenCode 2 a session with Baton lives through each kind of summary and keeps its task; plain OpenCode 2 is shown beside it.",
+  "v2.C3": "The storm runs on OpenCode 2, too, with the faults that there are on it.",
+  "v2.C4": "The demo tells its story on OpenCode 2, too, with each claim checked.",
   "v2.C0": "What Baton cannot do on OpenCode 2 yet is off there: one line of the log and of doctor says so.",
   "v2.C1":
     "The tests of compaction, task, ledger, learning and trust run on OpenCode 2, too; what cannot is listed with its reason.",

@@ -1,6 +1,8 @@
 import { quoted } from "../../.opencode/baton/host/quoted.ts"
 import { parseHandoffTitle, splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import type { ModelRequest } from "../../test/support/model/scripted-model.ts"
+import type { Line } from "./line.ts"
+import { COMPACTED } from "./scripted-agent.ts"
 import { BEGIN, CONSTRAINT, LATER, TASK, UNDONE } from "./slug-project.ts"
 
 /** `at` is RFC 3339 as prog prints it. */
@@ -13,6 +15,14 @@ export const readCompactions = (logs: readonly { message: string; created_at: st
     return number ? [{ number: Number(number), at: created_at, line }] : []
   })
 
+/** Headings in a new session's first request that describe the state of the work, by name. */
+export const STANDING = {
+  "last handoff": "The last handoff",
+  "user's words": "The user's own words, newest first",
+  log: "Last lines of the log (from prog, where agents write, too)",
+  git: "Where the work stood",
+} as const
+
 /** Facts that an agent needs before it can work, and whether a request tells them. */
 export const FACTS: readonly (readonly [name: string, isTold: (conversation: string, taskID: string) => boolean])[] = [
   ["task ID", (conversation, taskID) => conversation.includes(taskID)],
@@ -20,16 +30,20 @@ export const FACTS: readonly (readonly [name: string, isTold: (conversation: str
   ["spec", (conversation) => conversation.includes(TASK.specification)],
   ["done when", (conversation) => conversation.includes(TASK.definitionOfDone)],
   ["constraint", (conversation) => conversation.includes(CONSTRAINT)],
-  // Said after the first message: before the newest of them.
+  // Said after the first message: before it, among the newest of them.
   [
     "later word",
-    (conversation) =>
-      !conversation.includes(BEGIN) ||
-      (conversation.includes(LATER) &&
-        (conversation.indexOf(LATER) < conversation.indexOf(CONSTRAINT) || !/What did we do/.test(conversation))),
+    (conversation) => {
+      const words = conversation.slice(Math.max(0, conversation.lastIndexOf(STANDING["user's words"])))
+      const isFirst = words.indexOf(LATER) < words.indexOf(CONSTRAINT) || !COMPACTED.test(conversation)
+      return !conversation.includes(BEGIN) || (words.includes(LATER) && isFirst)
+    },
   ],
   ["undone gone", (conversation) => !conversation.includes(UNDONE)],
 ]
+
+/** On OpenCode 2 no message of the demo is undone. */
+export const factsOf = ({ number }: Pick<Line, "number">): typeof FACTS => (number === 1 ? FACTS : FACTS.slice(0, -1))
 
 /** A request without any conversation before it: it is all the model can know at that moment. */
 export type FirstRequest = { after: "nothing" | "compaction"; conversation: string; isTold: readonly boolean[] }
@@ -38,6 +52,7 @@ export type FirstRequest = { after: "nothing" | "compaction"; conversation: stri
 export const firstRequests = (
   requests: readonly Pick<ModelRequest, "kind" | "conversation" | "messages">[],
   taskID: string,
+  facts = FACTS,
 ): FirstRequest[] =>
   requests
     .filter(({ kind }) => kind !== "title")
@@ -46,19 +61,11 @@ export const firstRequests = (
       const isCompacted = all[at - 1]?.kind === "compaction"
       if (!isCompacted && messages.some(({ role }) => role === "assistant")) return []
       const after = isCompacted ? "compaction" : "nothing"
-      return [{ after, conversation, isTold: FACTS.map(([, isTold]) => isTold(conversation, taskID)) }]
+      return [{ after, conversation, isTold: facts.map(([, isTold]) => isTold(conversation, taskID)) }]
     })
 
 /** Ledger entries of a session that ended in the middle of its work; the description as it is once they are all delivered. */
 export type LeftBehind = { sessionID: string; description: string; logs: readonly { message: string }[] }
-
-/** Headings in a new session's first request that describe the state of the work, by name. */
-export const STANDING = {
-  "last handoff": "The last handoff",
-  "user's words": "The user's own words, newest first",
-  log: "Last lines of the log (from prog, where agents write, too)",
-  git: "Where the work stood",
-} as const
 
 /** The lines below a heading of a request, without fences; empty if it is missing. */
 export const linesBelow = (conversation: string, heading: string): string[] => {
@@ -136,7 +143,8 @@ export const judge = (evidence: Evidence, scripted: boolean): Claim[] => {
   if (told) {
     const complete = told.filter((facts) => facts.every(Boolean)).length
     const expected = (untold ? 2 : 1) + compactions
-    const text = "Each request above tells all of it, the user's later word, too, and nothing undone"
+    const undone = told[0]?.length === FACTS.length ? ", and nothing undone" : ""
+    const text = `Each request above tells all of it, the user's later word, too${undone}`
     assert(complete === expected && compactions > 0, `${text} (${complete} of ${expected})`)
     const remark = untold?.map((part) => `, but not the ${part}`).join("") ?? " (it never came to that)"
     const crash = "After kill -9 a new session is told the last handoff, the user's words, the log and git"

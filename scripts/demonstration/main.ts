@@ -5,10 +5,11 @@ import { join } from "node:path"
 import { splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
 import { type ScriptedModel, startScriptedModel } from "../../test/support/model/scripted-model.ts"
 import { countCompactions, runAgent } from "./agent-run.ts"
-import { firstRequests, hasFailed, judge, type LeftBehind, readCompactions, untoldIn } from "./claims.ts"
+import { factsOf, firstRequests, hasFailed, judge, type LeftBehind, readCompactions, untoldIn } from "./claims.ts"
+import { LINE_1, LINE_2 } from "./line.ts"
 import { createPlace, type DemoOptions, findTraces, type Place, prepareProject } from "./place.ts"
 import * as report from "./report.ts"
-import { isCrashPoint, SUMMARIES, scriptedAgent } from "./scripted-agent.ts"
+import { createScriptedAgent, isCrashPoint, summariesOf } from "./scripted-agent.ts"
 import {
   BEGIN,
   FROZEN_FILE,
@@ -36,6 +37,7 @@ type LedgerTask = { status: string; description: string; logs: readonly { messag
 /** @returns whether every asserted claim holds */
 const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash: AbortSignal): Promise<boolean> => {
   const { options, directory, root, repository } = place
+  const kinds = summariesOf(options.line)
   let section = 0
   const head = (title: string, remark = ""): void =>
     say("", `${paint("cyan", String(++section))}  ${paint("bold", title)}  ${paint("dim", remark)}`.trimEnd())
@@ -44,7 +46,12 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
     (await place.succeed(join(repository, ".opencode", "baton", "bin", "prog"), ...args)).trimEnd()
   const readTask = async (): Promise<LedgerTask> => JSON.parse(await prog("show", taskID, "--json"))
 
-  say(...report.renderHeader(options, (await place.succeed(options.opencode, "--version")).trim()))
+  say(
+    ...report.renderHeader(
+      options,
+      (await place.succeed(options.opencode, "--version")).trim().replace(/^opencode v/, ""),
+    ),
+  )
   const installed = options.withBaton ? "Baton by ./scripts/install" : "no Baton"
   head("A project with a failing test, a task in the ledger", installed)
   await prepareProject(place, model?.url)
@@ -54,19 +61,18 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
 
   let session: string | undefined
   if (model && options.withBaton) {
-    head("The user talks: an order, a second one, and one that is undone")
-    const said = [
-      { text: `${workerMessage(taskID)}${WAIT}` },
-      { text: LATER },
-      { text: UNDONE, isUndone: true },
-    ] as const
-    session = await talk(place, said, (one) => say(report.renderSaid(one)))
+    const canUndo = options.line.number === 1
+    head(`The user talks: an order, a second one${canUndo ? ", and one that is undone" : ""}`)
+    const said = [{ text: `${workerMessage(taskID)}${WAIT}` }, { text: LATER }]
+    const all = canUndo ? [...said, { text: UNDONE, isUndone: true } as const] : said
+    session = await talk(place, all, (one) => say(report.renderSaid(one)))
   }
 
   head("opencode run: the agent works, and its context fills up again and again")
-  const progress = report.createProgress(write, (number) => (model && SUMMARIES[number - 1]?.shown) ?? "")
+  const progress = report.createProgress(write, (number) => (model && kinds[number - 1]?.shown) ?? "")
+  const summaries = model && options.line.number === 2 ? () => model.received("compaction").length : undefined
   const runShown = (message: string, more: { crash?: AbortSignal; session?: string | undefined } = {}) =>
-    runAgent(place, message, { show: progress.show, ...more }).finally(progress.end)
+    runAgent(place, message, { show: progress.show, summaries, ...more }).finally(progress.end)
   const order = session ? BEGIN : options.withBaton ? workerMessage(taskID) : pastedMessage(taskID)
   let run = await runShown(order, { crash, session })
   let leftBehind: Omit<LeftBehind, "description"> | undefined
@@ -81,12 +87,12 @@ const demonstrate = async (place: Place, model: ScriptedModel | undefined, crash
   const counted = model?.received("compaction").length
   const compactions = counted ?? (run.sessionID ? await countCompactions(place, run.sessionID) : 0)
 
-  const told = model && firstRequests(model.requests, taskID)
+  const told = model && firstRequests(model.requests, taskID, factsOf(options.line))
   const afterCrash = leftBehind && told?.findLast(({ after }) => after === "nothing")?.conversation
   if (told) {
     head("What the model is told at the beginning, after each compaction and after the crash")
-    const kinds = SUMMARIES.map(({ kind }) => kind)
-    say(...report.renderKnowledge(told, kinds), ...(afterCrash ? report.renderStanding(afterCrash) : []))
+    const names = kinds.map(({ kind }) => kind)
+    say(...report.renderKnowledge(told, names), ...(afterCrash ? report.renderStanding(afterCrash) : []))
   }
 
   const task = await readTask()
@@ -133,11 +139,12 @@ const runDemo = async (options: DemoOptions, signal: AbortSignal): Promise<boole
   const place = createPlace(options, signal)
   const crash = new AbortController()
   const packageOf = createRequire(join(place.packages, "..", "package.json"))
+  const agent = createScriptedAgent(options.line)
   const start = () =>
     startScriptedModel(
       (request) => {
         if (isCrashPoint(request)) crash.abort()
-        return scriptedAgent(request)
+        return agent(request)
       },
       async () => packageOf("@copilotkit/aimock"),
     )
@@ -158,12 +165,13 @@ for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     stop.abort(new Error("interrupted; what it started is ended, what it wrote is removed"))
   })
 // From the command line, as scripts/demo has checked it; an option that was not given is an empty variable.
-const { DEMO_MODEL, DEMO_KEEP, DEMO_OPENCODE, DEMO_WITHOUT_BATON } = process.env
+const { DEMO_MODEL, DEMO_KEEP, DEMO_OPENCODE, DEMO_WITHOUT_BATON, DEMO_LINE } = process.env
 const options: DemoOptions = {
   opencode: DEMO_OPENCODE || process.execPath,
   model: DEMO_MODEL || undefined,
   keep: DEMO_KEEP || undefined,
   withBaton: !DEMO_WITHOUT_BATON,
+  line: DEMO_LINE === "2" ? LINE_2 : LINE_1,
 }
 try {
   process.exitCode = (await runDemo(options, stop.signal)) ? 0 : 1

@@ -8,6 +8,7 @@ import { errorCode } from "../../.opencode/baton/host/log.ts"
 import { signalIfThere } from "../../.opencode/baton/host/process.ts"
 import { collectOutput } from "../../test/support/collect-output.ts"
 import { isolatedEnvironment, linkDependencies, scriptedConfig } from "../../test/support/opencode/isolated-opencode.ts"
+import type { Line } from "./line.ts"
 import { PROJECT_FILES } from "./slug-project.ts"
 
 export type DemoOptions = {
@@ -18,7 +19,11 @@ export type DemoOptions = {
   /** Absolute path of an empty or missing folder in which the project is kept. */
   keep: string | undefined
   withBaton: boolean
+  line: Line
 }
+
+/** For OpenCode 2's server, which has one always. */
+export const PASSWORD = "of-the-demo"
 
 type ChildOptions = {
   stdin?: string
@@ -48,7 +53,7 @@ export const createPlace = (options: DemoOptions, signal: AbortSignal) => {
   const isolated = { ...isolatedEnvironment({ home, directory }), BATON_RUNTIME: process.execPath }
   const users = Object.entries(process.env).filter(([name]) => !DEMO_VARIABLE.test(name))
   const own = { ...Object.fromEntries(users), PWD: directory, BATON_LEDGER: "embedded", PROG_DB: isolated.PROG_DB }
-  const environment: NodeJS.ProcessEnv = options.model ? own : { ...isolated }
+  const environment: NodeJS.ProcessEnv = options.model ? own : { ...isolated, OPENCODE_PASSWORD: PASSWORD }
   // Without the bundle prog is not on the agent's PATH; the comparison is about the task, not about a missing tool.
   if (!options.withBaton)
     environment.PATH = [join(repository, ".opencode", "baton", "bin"), environment.PATH].join(delimiter)
@@ -128,7 +133,7 @@ export const prepareProject = async (
   modelURL: string | undefined,
 ): Promise<void> => {
   const { model, opencode } = options
-  const config = model ? ownModelConfig(model) : modelURL ? scriptedConfig({ modelURL }) : {}
+  const config = model ? ownModelConfig(model) : modelURL ? scriptedConfig({ modelURL, ...options.line.limit }) : {}
   const files = { ...PROJECT_FILES, "opencode.json": `${JSON.stringify(config, null, 2)}\n` }
   for (const [path, text] of Object.entries(files)) fs.writeFileSync(join(directory, path), text)
   const identity = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false"]
@@ -145,7 +150,7 @@ export const prepareProject = async (
   const { version }: { version: string } = JSON.parse(manifest)
   // Another version of OpenCode would replace the linked packages; it installs its own.
   if (opencode === process.execPath) linkDependencies(join(directory, ".opencode"), version, packages)
-  if (!model) linkDependencies(join(home, ".config", "opencode"), version, packages)
+  if (!model && options.line.number === 1) linkDependencies(join(home, ".config", "opencode"), version, packages)
 }
 
 /** Larger files are databases and downloads of other programs; reading them would take longer than the demo. */

@@ -90,7 +90,7 @@ export const renderAgentEnd = ({ seconds, lastText, error }: AgentRun): string[]
 export const renderKnowledge = (told: readonly FirstRequest[], kinds: readonly string[]): string[] => {
   const row = (moment: string, cells: readonly string[]): string =>
     `${INDENT}${moment.padEnd(34)}${cells.join("  ")}`.trimEnd()
-  const titles = FACTS.map(([name]) => name)
+  const titles = FACTS.map(([name]) => name).slice(0, told[0]?.isTold.length)
   const left = [...kinds]
   const rows = told.map(({ after, isTold }, index) => {
     const begin = index === 0 ? "at the beginning" : "after kill -9, in a new session"

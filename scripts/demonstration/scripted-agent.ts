@@ -1,8 +1,7 @@
+import { headingsWanted, inForm } from "../../test/support/model/retention-2.ts"
 import type { ModelReply, ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
+import { LINE_1, type Line } from "./line.ts"
 import { ACCENTS_EDIT, BEGIN, CONSTRAINT, LATER, SHARP_S_EDIT, TASK, testCount, WAIT } from "./slug-project.ts"
-
-/** A usage this close to the demo's 20,000 tokens makes OpenCode compact before the next turn. */
-const FULL_TOKENS = 19_700
 
 /** Far more turns than the work needs: an agent in an endless loop stops here. */
 const MAX_TURNS = 60
@@ -31,8 +30,8 @@ const isPast =
   (seen: string) =>
     isSeen(seen) || MARKS.slice(MARKS.indexOf(mark)).some((reached) => seen.includes(reached))
 
-/** OpenCode's request for the summary, which stands before all later messages. */
-const COMPACTED = "What did we do so far?"
+/** What stands before all later messages: OpenCode 1's request for the summary, or OpenCode 2's message with it. */
+export const COMPACTED = /What did we do so far\?|<conversation-checkpoint>/
 
 const record = (text: string) => (id: string) => bash(`prog log ${id} '${text}'`, "Record it")
 
@@ -41,7 +40,7 @@ const STEPS: readonly Step[] = [
   {
     isDone: says("export function slugify("),
     take: (id, seen) =>
-      seen.includes(COMPACTED)
+      COMPACTED.test(seen)
         ? bash(`prog show ${id} && cat slugify.js`, "See where it is")
         : { tool: "read", input: { filePath: "slugify.js" } },
   },
@@ -82,14 +81,15 @@ const isAssigned = (seen: string, taskID: string): boolean =>
  *
  * @param seen everything in the request but the system prompt
  */
-export const answerTurn = (seen: string): ModelReply => {
+export const answerTurn = (seen: string, { call, fullTokens }: Line = LINE_1): ModelReply => {
   const taskID = taskIn(seen)
   if (!taskID) return { text: LOST }
   if (!isAssigned(seen, taskID)) return { text: UNTOLD }
   if (seen.includes(WAIT) && !seen.includes(BEGIN)) return { text: "Noted. I wait for the rest." }
   const step = STEPS.find(({ isDone }) => !isDone(seen))
   if (!step) return { text: FINISHED }
-  return step.fillsContext ? { ...step.take(taskID, seen), promptTokens: FULL_TOKENS } : step.take(taskID, seen)
+  const reply = call(step.take(taskID, seen))
+  return step.fillsContext ? { ...reply, promptTokens: fullTokens } : reply
 }
 
 const list = (items: readonly string[]): string =>
@@ -113,20 +113,52 @@ const summariseFaithfully = (seen: string): string => {
 const CARELESS = "Some work was done and it went fine."
 const SPANISH = "El trabajo avanza bien, sin problemas."
 
+const REFUSAL = "I'm sorry, but I can't help with that."
+
+export type Summary = { kind: string; shown: string; write: (seen: string) => string }
+
+const FAITHFUL: Summary = {
+  kind: "a faithful summary",
+  shown: "the summary is faithful",
+  write: summariseFaithfully,
+}
+const CARELESS_ONE: Summary = {
+  kind: "a careless summary",
+  shown: `the summary is careless: "${CARELESS}"`,
+  write: () => CARELESS,
+}
+const EMPTY: Summary = { kind: "an empty summary", shown: 'the summary is empty: ""', write: () => "" }
+const IN_SPANISH: Summary = {
+  kind: "a careless one in Spanish",
+  shown: `and in Spanish: "${SPANISH}"`,
+  write: () => SPANISH,
+}
+const REFUSED: Summary = { kind: "a refusal", shown: `the model refuses: "${REFUSAL}"`, write: () => REFUSAL }
+
 /** One for each compaction: a good summary, then three ways to lose everything. */
-export const SUMMARIES: readonly { kind: string; shown: string; write: (seen: string) => string }[] = [
-  { kind: "a faithful summary", shown: "the summary is faithful", write: summariseFaithfully },
-  { kind: "a careless summary", shown: `the summary is careless: "${CARELESS}"`, write: () => CARELESS },
-  { kind: "an empty summary", shown: 'the summary is empty: ""', write: () => "" },
-  { kind: "a careless one in Spanish", shown: `and in Spanish: "${SPANISH}"`, write: () => SPANISH },
-]
+export const SUMMARIES: readonly Summary[] = [FAITHFUL, CARELESS_ONE, EMPTY, IN_SPANISH]
+/** On OpenCode 2, where the last three end the session. */
+const SUMMARIES_2: readonly Summary[] = [FAITHFUL, CARELESS_ONE, EMPTY, REFUSED]
+
+export const summariesOf = ({ number }: Pick<Line, "number">): readonly Summary[] =>
+  number === 1 ? SUMMARIES : SUMMARIES_2
 
 /** The demo's model. It keeps nothing between two requests but their number. */
-export const scriptedAgent: Script = ({ kind, index, conversation }) => {
-  if (kind === "compaction") return { text: SUMMARIES[index]?.write(conversation) ?? "" }
-  return index < MAX_TURNS ? answerTurn(conversation) : { text: "I am going in circles and stop." }
-}
+export const createScriptedAgent =
+  (line: Line): Script =>
+  (request) => {
+    const { kind, index, conversation } = request
+    if (kind === "compaction") {
+      const text = summariesOf(line)[index]?.write(conversation) ?? ""
+      // What plain OpenCode 2 takes for a summary at all.
+      const isInForm = line.number === 2 && index === 0 && headingsWanted(request).length > 0
+      return { text: isInForm ? inForm(request, text) : text }
+    }
+    return index < MAX_TURNS ? answerTurn(conversation, line) : { text: "I am going in circles and stop." }
+  }
+
+export const scriptedAgent = createScriptedAgent(LINE_1)
 
 /** The moment of the crash: the agent, compacted once more, is about to verify its work. */
 export const isCrashPoint = ({ kind, conversation }: Pick<ModelRequest, "kind" | "conversation">): boolean =>
-  kind === "turn" && [COMPACTED, CHECKPOINT].every((mark) => conversation.includes(mark))
+  kind === "turn" && COMPACTED.test(conversation) && conversation.includes(CHECKPOINT)

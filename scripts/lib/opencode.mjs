@@ -1,5 +1,5 @@
 // @ts-check
-/** Tells which line of OpenCode a user has, since all of Baton needs 1.x and a new installation brings 2.x. */
+/** Tells a user whose OpenCode is not one of those that Baton is run on, or lacks a part of Baton. */
 import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { homedir, tmpdir } from "node:os"
@@ -8,8 +8,12 @@ import { isFile } from "./files.mjs"
 
 const VERSION_DEADLINE_MS = 10_000
 
-/** The package of the 1.x line; 2.x has another name on npm. */
-const LINE_1 = "npm install -g opencode-ai@1"
+const TESTED = "1.2.15 to 1.18.33 and 2.0.15"
+/** By the first number of a version: the oldest and the newest of it that the tests run on. */
+const ENDS = new Map([
+  [1, ["1.2.15", "1.18.33"]],
+  [2, ["2.0.15", "2.0.15"]],
+])
 
 /** @returns {string | undefined} the program that `opencode` starts */
 const findOpenCode = () => {
@@ -37,16 +41,36 @@ const askVersion = (path) =>
     })
   })
 
+/** @param {string} version `1.18.33`, or `opencode v2.0.15` @returns {number[]} */
+const numbersOf = (version) => (/^(?:opencode )?v?(\d+)\.(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number)
+
+/** @param {readonly number[]} version @param {string} other @returns {number} below 0 when it is older, above when it is newer */
+const compare = (version, other) => {
+  const differences = numbersOf(other).map((number, index) => (version[index] ?? 0) - number)
+  return differences.find((difference) => difference !== 0) ?? 0
+}
+
 /**
- * @returns {Promise<string[]>} lines for a user whose OpenCode does not have all of Baton; empty when it does, or does not say its version
+ * @returns {Promise<string[]>} lines for a user whose OpenCode does not have all of Baton, or was not tried; empty when it does, or
+ * does not say its version
  */
 export const adviseOnOpenCode = async () => {
   const path = findOpenCode()
-  if (path === undefined) return [`OpenCode: none is on PATH. Baton needs its 1.x line: ${LINE_1}`]
-  const version = await askVersion(path)
-  if (!/^v?(?:[2-9]|\d{2,})\./.test(version)) return []
-  return [
-    `OpenCode: ${path} is ${version}, on which Baton has no handoff, live state and passes yet.`,
-    `  All of it needs the 1.x line: ${LINE_1}`,
-  ]
+  if (path === undefined) return [`OpenCode: none is on PATH. Baton is run on ${TESTED}: https://opencode.ai/docs`]
+  const version = numbersOf(await askVersion(path))
+  const [major = 0] = version
+  if (major === 0) return []
+  const found = `OpenCode: ${path} is ${version.join(".")}`
+  const [oldest, newest] = ENDS.get(major) ?? []
+  if (oldest === undefined || newest === undefined || compare(version, oldest) < 0)
+    return [`${found}; Baton is run on ${TESTED}.`]
+  const lines = []
+  if (compare(version, newest) > 0)
+    lines.push(
+      `${found}, newer than ${newest}, the newest that Baton was run on.`,
+      "  If something fails, report it with this line and the lines with [baton. of OpenCode's log.",
+    )
+  if (major === 2)
+    lines.push(`${lines.length > 0 ? " " : `${found};`} not there yet on OpenCode 2: handoff, live state, passes.`)
+  return lines
 }

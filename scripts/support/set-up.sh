@@ -68,3 +68,14 @@ install_demo_packages() {
   opencode=$(node scripts/demo-packages/find.mjs "$packages") ||
     fail "npm has not installed OpenCode for this machine into $packages"
 }
+
+# Finds OpenCode 2, or installs it once. Gives: opencode_2 (its binary).
+install_demo_line_2() {
+  for opencode_2 in node_modules scripts/demo-packages/line-2/node_modules; do
+    opencode_2=$PWD/$opencode_2/opencode-two-linux-x64/bin/opencode
+    [ ! -x "$opencode_2" ] || return 0
+  done
+  say "Installing OpenCode 2 (once; about 65 MB to download, 200 MB on disk)"
+  (cd scripts/demo-packages/line-2 && npm ci --no-audit --no-fund --loglevel=error >&2) || fail "npm ci failed; see its message above"
+  [ -x "$opencode_2" ] || fail "npm has OpenCode 2.0.15 for Linux on x64 alone, and not for this machine"
+}

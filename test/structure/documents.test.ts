@@ -35,8 +35,24 @@ describe("the documents", () => {
     const places = parts.map((part) => beginning.indexOf(part))
     expect(places).not.toContain(-1)
     expect(places).toEqual(places.toSorted((a, b) => a - b))
-    const commands = ["npx baton-opencode init", "npm install -g opencode-ai@1"]
-    for (const part of [...commands, "OpenCode 2 is served in part"]) expect(beginning).toContain(part)
+    for (const part of ["npx baton-opencode init", "1.2.15 to 1.18.33 and 2.0.15"]) expect(beginning).toContain(part)
+  })
+
+  const NEEDS_1 = /opencode-ai@1\b|needs? (?:the|its) 1\.x|>=[\d.]+ <2"/
+  const shown = ["README.md", "package.json", "scripts/lib/opencode.mjs", "docs/installation.md", "docs/versions.md"]
+  test.each(shown)(
+    promised("package.A7", "%s says on which versions Baton is run, and of none that it needs 1.x"),
+    (path) => {
+      expect(read(path)).not.toMatch(NEEDS_1)
+      if (path !== "package.json") expect(read(path)).toContain("1.2.15 to 1.18.33 and 2.0.15")
+    },
+  )
+
+  test(promised("package.D1", "the package says on which versions it is loaded"), () => {
+    const { engines, exports, files } = JSON.parse(read("package.json"))
+    expect(engines.opencode).toBe(">=1.2.15 <2 || >=2.0.15 <3")
+    for (const path of Object.values<string>(exports)) expect(existsSync(join(REPOSITORY, path)), path).toBe(true)
+    expect(files).toContain(exports["./server"].slice(2))
   })
 
   test(promised("words.D1", "README's first commands are there, and none of them needs the npm package"), () => {

@@ -60,8 +60,20 @@ const database = (version: number): Buffer => {
   return header
 }
 
-harm("an OpenCode before 1.2.15", "broken", "opencode", /OpenCode 1\.2\.9 .* too old/, answering("echo 1.2.9"))
-harm("OpenCode 2.x", "broken", "opencode", /OpenCode 2\.0\.1 .*2\.x is not supported/, answering("echo 2.0.1"))
+harm(
+  "an OpenCode before 1.2.15",
+  "broken",
+  "opencode",
+  /OpenCode 1\.2\.9 .* older than 1\.2\.15/,
+  answering("echo 1.2.9"),
+)
+harm(
+  "an OpenCode 2 before 2.0.15",
+  "broken",
+  "opencode",
+  /OpenCode 2\.0\.1 .* older than 2\.0\.15/,
+  answering("echo 2.0.1"),
+)
 harm("an OpenCode that fails", "broken", "opencode", /exit code 3: no libc/, answering("echo no libc >&2; exit 3"))
 harm("a development build", "warning", "opencode", /0\.0\.0-dev/, answering("echo 0.0.0-dev-2026"))
 const naming = (name: string, value: string) => () => ({ [name]: value })

@@ -192,19 +192,32 @@ describe("init", () => {
     expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, false])
   })
 
-  test.each(["2.3.0", "10.0.1"])(promised("package.A7", "says what is not there yet on OpenCode %s"), (version) => {
-    openCode(version)
+  const MISSING = "not there yet on OpenCode 2: handoff, live state, passes."
+  const REPORT = "If something fails, report it"
+  const RUN_ON = "Baton is run on 1.2.15 to 1.18.33 and 2.0.15"
+
+  test.each([
+    ["2.0.15", [MISSING]],
+    ["2.3.0", ["newer than 2.0.15", REPORT, MISSING]],
+    ["1.19.1", ["newer than 1.18.33", REPORT]],
+    ["2.0.1", [RUN_ON]],
+    ["1.2.9", [RUN_ON]],
+    ["10.0.1", [RUN_ON]],
+  ])(promised("package.A7", "says of OpenCode %s: %j"), (version, parts) => {
+    // As each line prints it.
+    openCode(version.startsWith("2") ? `opencode v${version}` : version)
     for (const name of ["init", "update"]) {
       const { exitCode, stdout } = baton(name)
       expect(exitCode).toBe(0)
-      expect(stdout).toContain(`${join(programs, "opencode")} is ${version}`)
-      expect(stdout.split("npm install -g opencode-ai@1"), "told once").toHaveLength(2)
+      expect(stdout.split(`${join(programs, "opencode")} is ${version}`), "told once").toHaveLength(2)
+      for (const part of [MISSING, REPORT, RUN_ON]) expect(stdout.includes(part), part).toBe(parts.includes(part))
+      for (const part of parts) expect(stdout).toContain(part)
       if (name === "init") expect(stdout.indexOf("Next:")).toBeGreaterThan(stdout.indexOf(version))
     }
   })
 
   test(promised("package.A7", "says where OpenCode comes from when there is none, and nothing else of it"), () => {
-    expect(baton("init").stdout).toMatch(/^OpenCode: none is on PATH.*npm install -g opencode-ai@1$/m)
+    expect(baton("init").stdout).toMatch(/^OpenCode: none is on PATH. Baton is run on 1\.2\.15 .*opencode\.ai\/docs$/m)
     openCode("1.18.33")
     expect(baton("update").stdout).not.toContain("OpenCode")
   })

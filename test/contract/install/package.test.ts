@@ -58,7 +58,7 @@ describe("the tarball of npm pack", () => {
       const isExpected = (path: string) =>
         /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md|prompts\/[\w-]+\.md|scripts\/lib\/[\w-]+\.mjs)$/.test(
           path,
-        ) || /^\.opencode\/(?:index\.mjs|pass-over\.json|plugins\/[\w-]+\.ts|baton\/.+)$/.test(path)
+        ) || /^\.opencode\/(?:index\.mjs|server\.mjs|pass-over\.json|plugins\/[\w-]+\.ts|baton\/.+)$/.test(path)
       expect(paths.filter((path) => !isExpected(path) || /test|benchmark|\.png$/.test(path))).toEqual([])
       expect(paths).toEqual(expect.arrayContaining([".opencode/baton/ignore", ".opencode/baton/bin/prog", "LICENSE"]))
       const manifest: Record<string, unknown> = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))

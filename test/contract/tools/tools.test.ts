@@ -55,6 +55,8 @@ test.each([
   [["--keep", "full"], "is not empty; name an empty or a new folder"],
   [["--keep", "dangling"], "is not a folder"],
   [["--without-baton", "--model", "a/b"], "--without-baton shows the scripted model"],
+  [["--line", "3"], "expected --line 1 or --line 2, received '3'"],
+  [["--line=2", "--model", "a/b"], "--model takes your own OpenCode"],
 ])(promised("install.E3", "%j is refused before anything is set up"), (args, message) => {
   const cwd = temporaryFolder()
   mkdirSync(join(cwd, "full"))
@@ -78,6 +80,16 @@ test(promised("repo.A2", "the demo's packages are those of development, locked b
     expect(resolved, name).toBeUndefined()
     if (integrity && known[name]?.integrity) expect(integrity, name).toBe(known[name].integrity)
   }
+})
+
+test(promised("repo.A2", "OpenCode 2 for the demo is that of development, locked by content"), () => {
+  const read = (path: string) => JSON.parse(readFileSync(join(REPOSITORY, path), "utf8"))
+  const { optionalDependencies } = read("scripts/demo-packages/line-2/package.json")
+  expect(read("test/tools/package.json").optionalDependencies).toMatchObject(optionalDependencies)
+  const { "": own, ...packages } = read("scripts/demo-packages/line-2/package-lock.json").packages
+  expect(own.optionalDependencies).toEqual(optionalDependencies)
+  expect(read("package-lock.json").packages).toMatchObject(packages)
+  expect(Object.keys(packages)).toEqual(["node_modules/opencode-two-linux-x64"])
 })
 
 test(promised("install.E3", "the picture shows a run of the demo as it is now, with every claim held"), () => {

@@ -1,34 +1,21 @@
 import { execFileSync } from "node:child_process"
-import { createHash } from "node:crypto"
 import { existsSync, readFileSync, rmSync } from "node:fs"
-import { createServer } from "node:http"
 import { join } from "node:path"
-import { describe, expect, onTestFinished, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { serveRegistry } from "../../support/files/registry.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { eventually, TASK } from "../../support/index.ts"
 import { openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
 /** A package registry that has zod alone. @returns its address */
-const serveZod = async (): Promise<string> => {
+const serveZod = (): Promise<string> => {
   const folder = join(import.meta.dirname, "../../../node_modules/zod")
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
-  const archive = join(temporaryFolder(), "zod.tgz")
-  execFileSync("tar", ["-czf", archive, "--transform", "s,^zod,package,", "-C", join(folder, ".."), "zod"])
-  const content = readFileSync(archive)
-  const integrity = `sha512-${createHash("sha512").update(content).digest("base64")}`
-  const server = createServer(({ url = "", headers }, response) => {
-    if (url.endsWith(".tgz")) return response.end(content)
-    if (url !== "/zod") return response.writeHead(404).end("{}")
-    const tarball = `http://${headers.host}/zod.tgz`
-    const versions = { [version]: { name: "zod", version, dist: { tarball, integrity } } }
-    return response.end(JSON.stringify({ name: "zod", "dist-tags": { latest: version }, versions }))
-  })
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`
+  const tarball = join(temporaryFolder(), "zod.tgz")
+  execFileSync("tar", ["-czf", tarball, "--transform", "s,^zod,package,", "-C", join(folder, ".."), "zod"])
+  return serveRegistry([{ name: "zod", version, tarball }])
 }
 
 describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {

@@ -11,6 +11,7 @@ import { collectOutput } from "../../support/collect-output.ts"
 import { readProcesses } from "../../support/files/process-table.ts"
 import { deadline, IS_NIGHT, NEWEST, REPOSITORY, startScriptedModel } from "../../support/index.ts"
 import { linkDependencies, scriptedConfig } from "../../support/opencode/isolated-opencode.ts"
+import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
 /** An installation and two dozen turns of OpenCode, on a busy machine. */
 const DEMO_TIMEOUT_MS = deadline(400_000)
@@ -110,6 +111,25 @@ describe("the demo on a machine with Node and npm only", () => {
     },
     DEMO_TIMEOUT_MS,
   )
+
+  if (HAS_OPENCODE_2)
+    test(
+      promised("v2.C4", "tells the same on OpenCode 2, which the first run installs"),
+      async () => {
+        const { exitCode, stdout, stderr } = await checkout.demo(["--line", "2"])
+        expect(exitCode, stdout + stderr).toBe(0)
+        expect(stderr).toMatch(/Installing OpenCode 2/)
+        expect(stdout).toMatch(/^real +OpenCode 2\.0\.15,/m)
+        expect(new Set(claimsIn(stdout).map((line) => line.trim()[0]))).toEqual(new Set(["✓"]))
+        for (const shown of ["faithful", "careless", "empty", "refuses"])
+          expect(stdout).toMatch(new RegExp(`^ {3}▼ compaction \\d .*${shown}`, "m"))
+        expect(stdout).toMatch(/^ {3}✗ kill -9 /m)
+        expect(stdout).toMatch(/^ {3}after kill -9, in a new session( +✓){6}$/m)
+        expect(stdout).toMatch(/^ +\[.*\] Verified: the definition of done holds$/m)
+        expect(checkout.leftovers()).toEqual([])
+      },
+      DEMO_TIMEOUT_MS,
+    )
 })
 
 const describeMore = (): void => {

@@ -5,10 +5,10 @@ export type Summariser = "faithful" | "careless" | "empty" | "foreign"
 const FACT = /FACT-\d+-[0-9a-f]{6}/g
 const TASK_ID = /\b(?:ts|ep)-[0-9a-f]{6}\b/gi
 
-const factsIn = (text: string): string[] => [...new Set(text.match(FACT) ?? [])]
+export const factsIn = (text: string): string[] => [...new Set(text.match(FACT) ?? [])]
 
 /** A fact that no summariser can guess. The same index gives the same fact. */
-const factNumber = (index: number): string =>
+export const factNumber = (index: number): string =>
   `FACT-${index}-${(((index + 1) * 2_654_435_761) % 0xffffff).toString(16).padStart(6, "0")}`
 
 const SUMMARIES: Record<Exclude<Summariser, "faithful">, string> = {

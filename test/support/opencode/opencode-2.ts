@@ -3,16 +3,13 @@ import { join } from "node:path"
 import type { Script } from "../model/scripted-model.ts"
 import { type Api2, createApi2, locationQuery } from "./client-2.ts"
 import { openCode2 } from "./opencode-binary.ts"
-import { type RunOptions, type RunResult, runProgram } from "./opencode-run.ts"
+import type { RunOptions, RunResult } from "./opencode-run.ts"
 import { startServer } from "./opencode-server.ts"
 import { openTaskProject, type TaskProject } from "./task-project.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
+import { CONTEXT_TOKENS } from "./tokens-2.ts"
 
-/** Compacts at this many tokens less than the context. */
-export const RESERVED_TOKENS = 20_000
-const CONTEXT_TOKENS = 100_000
-/** Of an answer, after which OpenCode 2 compacts. */
-export const FULL_TOKENS = CONTEXT_TOKENS - RESERVED_TOKENS + 5_000
+export { FULL_TOKENS, RESERVED_TOKENS } from "./tokens-2.ts"
 
 export type Task2 = Omit<TaskProject, "run" | "runWell"> & {
   /** `opencode run MESSAGE` in a process of its own, which ends with it. */
@@ -25,13 +22,8 @@ export type Task2 = Omit<TaskProject, "run" | "runWell"> & {
 export const openTask2 = async (script: Script, options: Partial<ProjectOptions> = {}): Promise<Task2> => {
   const binary = openCode2()
   const task = await openTaskProject(binary, script, { context: CONTEXT_TOKENS, output: 4_000, ...options })
-  // Without the first, a service stays behind that serves all projects.
-  const run = (message: string, { args = [], ...rest }: Omit<RunOptions, "binary" | "project"> = {}) =>
-    runProgram([binary.path, "run", "--standalone", "--auto", ...args], {
-      project: task.project,
-      ...rest,
-      stdin: message,
-    })
+  const run: Task2["run"] = (message, { args = [], ...rest } = {}) =>
+    task.run(message, { ...rest, args: ["--auto", ...args] })
   return {
     ...task,
     run,

@@ -64,7 +64,7 @@ export const killOpenCode = async (pid: number): Promise<void> => {
 export const runOpenCode = (message: string, options: RunOptions): Promise<RunResult> => {
   const { binary, args = [], launcher = [], ...rest } = options
   // Without it OpenCode 2 leaves a service behind that serves all projects.
-  const options2 = isLine2(binary) ? ["--standalone"] : ["--log-level", "DEBUG"]
-  const argv = [...launcher, binary.path, "run", ...options2, ...args]
+  const own = isLine2(binary) ? ["--standalone"] : ["--log-level", "DEBUG"]
+  const argv = [...launcher, binary.path, "run", ...own, ...args]
   return runProgram(argv, { ...rest, stdin: message })
 }

@@ -60,22 +60,31 @@ describe("rendering", () => {
 })
 
 const VERSIONS = {
-  ok: ["1.2.15", "1.18.33", "1.3.0-beta.1", "2.0.15", "2.1.0"],
-  broken: ["1.2.14", "1.1.99", "2.0.0", "3.0.0"],
+  ok: ["1.2.15", "1.18.33", "1.3.0-beta.1", "2.0.15", "opencode v2.0.15", "opencode v2.1.0"],
+  broken: ["1.2.14", "1.1.99", "2.0.0", "opencode v2.0.14", "3.0.0"],
   warning: ["0.0.0-dev-202601010000", "local"],
 }
 test.each(Object.entries(VERSIONS))(promised("install.E2", "OpenCode is %s: %j"), (status, versions) => {
   for (const version of versions) expect(checkVersion(version, "/bin/opencode").status, version).toBe(status)
 })
 
-test(promised("package.A7", "says of an OpenCode 2 that is too old where the 1.x line is"), () => {
-  expect(checkVersion("2.0.3", "/bin/opencode")).toMatchObject({
-    fix: expect.stringContaining("npm install -g opencode-ai@1"),
+test.each(["1.2.14", "2.0.3", "3.0.0"])(promised("package.A7", "says of %s which versions there are"), (version) => {
+  expect(checkVersion(version, "/bin/opencode")).toMatchObject({
+    fix: expect.stringContaining("1.2.15 to 1.18.33 and 2.0.15"),
   })
 })
 
+test.each([
+  ["1.18.33", "Baton is run on 1.2.15 to 1.18.33 and 2.0.15"],
+  ["2.0.15", "Baton is run on 1.2.15 to 1.18.33 and 2.0.15"],
+  ["1.19.0", "newer than 1.18.33, the newest that Baton was run on: if something fails, report it"],
+  ["2.0.26", "newer than 2.0.15, the newest that Baton was run on: if something fails, report it"],
+])(promised("package.A7", "says of %s: %s"), (version, said) => {
+  expect(checkVersion(version, "/bin/opencode")).toMatchObject({ status: "ok", message: expect.stringContaining(said) })
+})
+
 test(promised("v2.C0", "says of OpenCode 2 what is not there yet"), () => {
-  const { message } = checkVersion("2.0.15", "/bin/opencode")
+  const { message } = checkVersion("opencode v2.0.15", "/bin/opencode")
   expect(message).toContain("not there yet on OpenCode 2: handoff, live state, passes")
 })
 

@@ -10,11 +10,14 @@ import { filesBelow, isCode, ownedByOthers, readInstalled } from "../installed.t
 import { broken, type Check, INSTALL_HERE, type Observation, ok, warning } from "../report.ts"
 import { findBatonPlugins, findEntry, otherFolders, type Serving } from "../serving.ts"
 
-/** The oldest version of each line that every test runs on, by its first number. */
-const OLDEST: Readonly<Record<number, readonly number[]>> = { 1: [1, 2, 15], 2: [2, 0, 15] }
-const RANGE = "1.2.15 or newer, below 2"
-/** The 1.x line has a package of its own on npm. */
-const LINE_1 = `Use OpenCode ${RANGE}: npm install -g opencode-ai@1, or set BATON_OPENCODE to such a binary.`
+/** The versions of each line that the tests run on, oldest and newest, by its first number. */
+const TESTED: Readonly<Record<number, readonly [oldest: string, newest: string]>> = {
+  1: ["1.2.15", "1.18.33"],
+  2: ["2.0.15", "2.0.15"],
+}
+const RANGE = "1.2.15 to 1.18.33 and 2.0.15"
+const CHOOSE = `Use OpenCode ${RANGE}, or set BATON_OPENCODE to such a binary.`
+const REPORT = "if something fails, report it with this line and the lines with [baton. of OpenCode's log"
 const VERSION_DEADLINE_MS = 20_000
 
 const INSTALL =
@@ -52,22 +55,32 @@ const isolated = (scratch: string): Record<string, string | undefined> => ({
   TMPDIR: scratch,
 })
 
-/** @param version as `opencode --version` prints it */
-export const checkVersion = (version: string, path: string): Observation => {
+const numbersOf = (version: string): number[] | undefined => /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number)
+
+const isOlder = (version: readonly number[], other: string): boolean => {
+  const numbers = numbersOf(other) ?? []
+  const different = version.findIndex((number, index) => number !== numbers[index])
+  return different >= 0 && (version[different] ?? 0) < (numbers[different] ?? 0)
+}
+
+/** @param printed by `opencode --version`: `1.18.33`, or `opencode v2.0.15` */
+export const checkVersion = (printed: string, path: string): Observation => {
+  const version = printed.replace(/^(?:opencode )?v(?=\d)/, "")
   const found = `OpenCode ${version} (${path})`
-  const numbers = /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number)
+  const numbers = numbersOf(version)
   if (numbers === undefined || numbers[0] === 0) {
-    return warning(`${found}: a build without a release number`, `Use a release if something fails: ${RANGE}.`)
+    return warning(`${found}: a build without a release number`, `If something fails: ${CHOOSE}`)
   }
   const [major = 0] = numbers
-  const oldest = OLDEST[major]
-  if (oldest === undefined) return broken(`${found}: OpenCode ${major}.x is not supported`, LINE_1)
-  const different = numbers.findIndex((number, index) => number !== oldest[index])
-  const older = different >= 0 && (numbers[different] ?? 0) < (oldest[different] ?? 0)
-  if (older && major === 2) return broken(`${found}: OpenCode 2.x is not supported before ${oldest.join(".")}`, LINE_1)
-  if (older) return broken(`${found} is too old`, `Upgrade: opencode upgrade. Supported: ${RANGE}.`)
-  if (major === 2) return ok(`${found}; not there yet on OpenCode 2: ${NOT_YET_ON_2}`)
-  return ok(`${found}; supported: ${RANGE}`)
+  const tested = TESTED[major]
+  if (tested === undefined) return broken(`${found}: OpenCode ${major}.x is not supported`, CHOOSE)
+  const [oldest, newest] = tested
+  if (isOlder(numbers, oldest)) return broken(`${found} is older than ${oldest}`, `Run 'opencode upgrade'. ${CHOOSE}`)
+  const isNewer = !isOlder(numbers, newest) && numbers.join(".") !== newest
+  const proven = isNewer
+    ? `newer than ${newest}, the newest that Baton was run on: ${REPORT}`
+    : `Baton is run on ${RANGE}`
+  return ok(`${found}; ${proven}${major === 2 ? `; not there yet on OpenCode 2: ${NOT_YET_ON_2}` : ""}`)
 }
 
 export const openCodeCheck: Check = {

@@ -1,0 +1,32 @@
+import { onLine2 } from "../../test/support/model/retention-2.ts"
+import type { ModelReply } from "../../test/support/model/scripted-model.ts"
+import { CONTEXT_TOKENS, FULL_TOKENS } from "../../test/support/opencode/tokens-2.ts"
+
+/** The demo's part of an OpenCode that differs between its lines. */
+export type Line = {
+  readonly number: 1 | 2
+  /** The scripted model's, in tokens. */
+  readonly limit: { readonly context: number; readonly output: number }
+  /** A usage so close to the context that OpenCode compacts before the next turn. */
+  readonly fullTokens: number
+  /** After `opencode run`, so that nothing outlives it and nothing is asked. */
+  readonly runArgs: readonly string[]
+  /** The agent's step under the names that its tools have there. */
+  call(reply: ModelReply): ModelReply
+}
+
+export const LINE_1: Line = {
+  number: 1,
+  limit: { context: 20_000, output: 2_000 },
+  fullTokens: 19_700,
+  runArgs: [],
+  call: (reply) => reply,
+}
+
+export const LINE_2: Line = {
+  number: 2,
+  limit: { context: CONTEXT_TOKENS, output: 4_000 },
+  fullTokens: FULL_TOKENS,
+  runArgs: ["--standalone", "--auto"],
+  call: onLine2,
+}
