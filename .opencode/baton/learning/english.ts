@@ -14,7 +14,7 @@ const BE = "(?:'s| is| was|s)"
 const CLAUSE = "(?:^|[,;:—–(-] ?|\\bbut |\\band |\\bso |\\bbecause )"
 const HERE =
   "(?:in this (?:repo|repository|project|code ?base|team|monorepo|package|app|service)|(?:around )?here|everywhere)"
-/** What a rule about the way of working speaks of, unlike a requirement of the program. */
+/** The subjects of rules about the way of working, unlike those of a program's requirements. */
 const CODE =
   "(?:(?:branch|function|method|class|variable|file|type|test|module|component|package|constant|column|table|parameter)[- ]names?|commit messages?|commits?|branch(?:es)?|pull requests?|prs?|(?:unit |integration |e2e |end-to-end )?tests?|(?:test|source|spec|config|markdown|fixture|generated|helper|utility) files?|(?:public |pure |helper |async |arrow |exported )?functions?|methods?|class(?:es)?|(?:global |env |environment )?variables?|globals?|(?:absolute |relative |wildcard |unused )?imports?|(?:default |named )?exports?|modules?|packages|(?:npm )?dependenc(?:y|ies)|constants?|enums?|interfaces?|hooks?|(?:database |db )?migrations?|docstrings?|(?:code )?comments?|types?|(?:sql |raw )?quer(?:y|ies)|sql|repositor(?:y|ies)|controllers?|services|handlers?|components?|(?:changelog|release) (?:entr(?:y|ies)|notes?)|changelog|readmes?|code|identifiers?|fixtures?|mocks?|mocking|linter|formatter|logger|console\\.log|logging|log statements?|print statements?|emojis?|semicolons?|tabs|trailing commas|(?:inline|css) styles?|stylesheets?|magic (?:numbers?|strings?)|abbreviations?|todos?|todo comments?|typescript|javascript|python|any|ternar(?:y|ies)|decorators?|singletons?|side effects?|force[- ]push(?:es)?|merge commits?|feature branch(?:es)?|co-?author\\S*|secrets|credentials|scripts?|source code|snapshots?|stack traces?|error codes|generics|callbacks?|promises?|loops?|indentation|line endings|wildcards?|aliases|barrel files?|boilerplate|vendored code|dead code)"
 /** Parts of a program that its users see. */
@@ -33,7 +33,7 @@ const CORRECTIONS = make(
   `^you should(?: have|'ve) (?:used|put|called|asked|run|kept|written|taken|imported) \\S+ \\S`,
   `^stop[,.!: –—-]+(?:please )?(?:we|never|always|you (?:must|should)|(?:${NOT}|use|ask|run)\\b)`,
   // no[,.]? (do|use|try|make|don't|instead|actually)
-  `^(?:no+(?:pe)?|nah)[,.!;:…–— -]*[,.!;:…–—-][,.!;:…–— -]*(?:please |just |you (?:should|need to|have to|must) |let'?s |we (?:want|need|use|have|only|always|never)\\b|only |${NOT} |instead\\b|actually\\b|rather |(?:${CHANGE})\\b|it should|it(?:'s| is) (?:called|not)|(?:it|that|this|these|those|they|the \\S+) (?:should|must|has to|have to|needs? to|goes?|belongs?|lives?)\\b|i (?:meant|want(?:ed)?|said|asked)\\b|not (?!yet|now|really|at all|sure|today|that|necessarily|needed|possible)\\S+ \\S+)`,
+  `^(?:no+(?:pe)?|nah)[,.!;:…–— -]*[,.!;:…–—-][,.!;:…–— -]*(?:please |just |always |never |you (?:should|need to|have to|must) |let'?s |we (?:want|need|use|have|only|always|never)\\b|only |${NOT} |instead\\b|actually\\b|rather |(?:${CHANGE})\\b|it should|it(?:'s| is) (?:called|not)|(?:it|that|this|these|those|they|the \\S+) (?:should|must|has to|have to|needs? to|goes?|belongs?|lives?)\\b|i (?:meant|want(?:ed)?|said|asked)\\b|not (?!yet|now|really|at all|sure|today|that|necessarily|needed|possible)\\S+ \\S+)`,
   `^no+(?:pe)? (?:instead|actually|${NOT}|(?:use|try|make|do|keep) (?:it|that|this|the|an?|my|our|your|not|both|only|just|two|one)\\b|use \\S+$|use .*(?:instead|not)\\b)`,
   // that's (wrong|incorrect|not right)
   `^(?:(?:no|nope|sorry|wrong),? )*(?:that|this|it)${BE} (?:just |still |totally |completely |simply |all )?(?:wrong|incorrect|not (?:right|correct|true)|backwards)(?:$|[.!,;:–— -]*[.!,;:–—-])`,
@@ -155,7 +155,7 @@ const INSIGHTS = make(
 const FILLERS =
   /^(?:(?:ok|okay|k|well|so|and|but|oh|hm+|um+|uh|hey|hi|hello|yes|yeah|yep|sure|right|great|good|nice|thanks|thank you|thx|perfect|cool|sorry|wait|please|pls|plz|also|btw|almost|looks good|one (?:more )?thing|that'?s better|@\S+|then)(?:[\s,.!:…–—-]+|$))+/
 
-/** What is required of a program under work, and what goes on around the work. */
+/** Requirements of a program under work, and the day's talk. */
 const NOT_ABOUT_WORKING = excludes(
   // What a program does when its user does something.
   `\\b(?:when|whenever|while|if|once|after|before|until|as soon as|every time|each time|on) (?:\\S+ ){0,4}?(?:press(?:es|ed|ing)?|click(?:s|ed|ing)?|hover(?:s|ed|ing)?|tap(?:s|ped|ping)?|scroll(?:s|ed|ing)?|swip(?:es?|ed|ing)|drag(?:s|ged|ging)?|select(?:s|ed|ing)?|submit(?:s|ted|ting)?|resiz(?:es?|ed|ing)|logs? (?:in|out)|logged (?:in|out)|signs? (?:in|up|out)|reloads?|focus(?:es|ed)?|loses focus|is empty|are empty|expires?|fails)\\b`,

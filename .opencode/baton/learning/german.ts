@@ -4,7 +4,7 @@ const CODE =
   "(?:(?:branch|funktions|methoden|klassen|variablen|datei|typ|test|modul|komponenten|paket|spalten|tabellen)-?namen?|\\S*commit\\S*|\\S*branch(?:es|e)?|pull[- ]requests?|prs?|\\S*tests?|testdateien|\\S*funktionen|\\S*methoden|\\S*klassen|\\S*variablen?|\\S*importe?|\\S*imports|\\S*exports?|\\S*module?n?|\\S*pakete?|\\S*abhangigkeit(?:en)?|dependenc(?:y|ies)|packages|\\S*konstanten|interfaces|hooks|\\S*migration(?:en)?|docstrings|\\S*kommentare?n?|typen|\\S*(?:abfrage|query|queries)n?|sql|\\S*komponenten?|changelog|readmes?|\\S*code|fixtures|mocks|linter|formatter|logger|console\\.log|\\S*dateien|emojis?|semikolons?|tabs|leerzeichen|einruckung|inline-?styles?|magische \\S+|abkurzungen|todos?|typescript|javascript|python|markdown\\S*|any|secrets|skripte?|bezeichner|snapshots?)"
 const ALWAYS = "(?:immer|stets|grundsatzlich|ausnahmslos)"
 const NEVER = "(?:nie|niemals|nirgends)"
-/** What the user tells one to do. */
+/** Imperatives of work on code. */
 const DO =
   "(?:antworte?|schreibe?|verwende?|benutze?|nutze?|nimm|losche?|committe?|pushe?|merge|rebase|squashe?|teste?|frage?|halte?|mache?|fuhre?|fuge?|starte?|andere?|erstelle?|lege?|setze?|lasse?|lass|gib|prufe?|formatiere?|importiere?|dokumentiere?|erklare?|lies|baue?|vermeide?|achte?|rufe?|packe?|speichere?|behalte?|sortiere?|benenne?|nenne?|kommentiere?|mocke?|logge?|wirf|fange?|deploye?|installiere?|aktualisiere?|arbeite?|denke?|verzichte?|fasse?|ruhre?|bleibe?|folge?|trenne?|validiere?|exportiere?|kapsele?|ersetze?|orientiere?|zeige? mir|sag mir|kopiere?|entferne?|editiere?|bearbeite?)"
 const HERE =

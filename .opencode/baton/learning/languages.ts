@@ -87,6 +87,5 @@ export const rulesFor = (sentence: string, message: string): readonly Rules[] =>
   const scores = Math.max(...own) > 0 ? own : score(message)
   const most = Math.max(...scores)
   const likely = LANGUAGES.filter((_, at) => scores[at] === most)
-  // Of words that several languages share, a language without rules may be meant.
   return likely.flatMap(({ rules }) => rules ?? [])
 }

@@ -89,6 +89,33 @@ describe("the detector", () => {
     expect(detect(text)).toEqual({ learnings: [], objects: false })
   })
 
+  test.each([
+    ["no, pnpm not npm", "correction"],
+    ["No emojis in commit messages.", "preference"],
+    ["this project uses poetry not pip", "correction"],
+    ["Not what I meant, money is always an integer.", "correction"],
+    ["nein, always use the factory", "correction"],
+    ["Nein, nimm Vitest statt Jest.", "correction"],
+    ["No, usa el logger en vez de console.log.", "correction"],
+    ["Non, utilise le logger au lieu de console.log.", "correction"],
+    ["不对，用 pnpm，不要用 npm", "correction"],
+  ])(promised("people.B1", "%s is a %s"), (text, type) => {
+    expect(detect(text).learnings).toEqual([{ type, sentence: text }])
+  })
+
+  test.each([
+    ["a requirement", "Whenever you press Escape, all dialogs should close"],
+    ["a requirement", "Note: the endpoint must return 404 for unknown ids."],
+    ["the day's talk", "Important: the demo is at 5, it has to be ready"],
+    ["a chat", "jane: we always squash\nbob: I prefer rebase over squash"],
+    ["a chat with times", "Lisa, 10:41\nwe never use feature flags\n\nMarc, 10:42\nno, use them always"],
+    ["a chat in Chinese", "小王：我们从不 rebase"],
+    ["a telephone number", "Always call the pager on 555 010 9988 when prod breaks."],
+    ["an address", "No, send it to maria@example.com instead of the list."],
+    ["a person", "Never call Paul before nine."],
+    ["this time", "No, use the other branch this time."],
+  ])(promised("people.B2", "%s teaches nothing: %s"), (_what, text) => expect(sentences(text)).toEqual([]))
+
   test(promised("learning.A2", "an objection without content counts as one and is not kept"), () => {
     expect(detect("That's wrong.")).toEqual({ learnings: [], objects: true })
     const said = "No. Use tabs here, the linter wants them."
