@@ -253,6 +253,12 @@ export const REQUIREMENTS = {
   "people.A3": "handoff_session is offered to a session that asks for a handoff, not to one that only has the word.",
   "people.C1":
     "No text holds the thread: for ten times the text each exported function that takes one needs no more than its share of time.",
+  "people.B1":
+    "The corrections that people type most are learned, in English, German, Spanish, French and Chinese: no, pnpm not npm; No emojis in commit messages.",
+  "people.B2":
+    "Requirements of the program, the day's talk, pasted chats, names and numbers of people teach nothing; what a session with a task is told with only stays with the task; the project's own name is no word that fits.",
+  "people.B3":
+    "Of a day's sentences in a session the ten of the most important types are learned: a lesser one makes way, and is taken back.",
   "people.C2":
     "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
   "people.C3":

@@ -2,11 +2,8 @@ import { ADDITIONS, FEATURE_NAMES, REQUESTS } from "../../test/support/model/req
 import { estimateTokens } from "../../test/support/model/request-size.ts"
 import type { Figure, Measurement, Results, Rows, Unit } from "./results.ts"
 
-const LEAST_PRECISION = 0.95
-const LEAST_RECALL = 0.6
-
-export const isPrecise = ({ precision, recall }: Rows["detection"]): boolean =>
-  precision >= LEAST_PRECISION && recall >= LEAST_RECALL
+export const isPrecise = ({ precision, recall, leastPrecision, leastRecall }: Rows["detection"]): boolean =>
+  precision >= leastPrecision && recall >= leastRecall
 
 /** Three significant digits, and whole numbers from 100 on. */
 const formatNumber = (value: number): string =>
@@ -105,7 +102,7 @@ const TABLES: {
     cells: (row) => {
       const { set, messages, labels, stored, precision, recall, rightType } = row
       const shares = [precision, recall, rightType].map((value) => `**${value.toFixed(3)}**`)
-      const limit = `precision ≥ ${LEAST_PRECISION}, recall ≥ ${LEAST_RECALL}`
+      const limit = `precision ≥ ${row.leastPrecision}, recall ≥ ${row.leastRecall}`
       return [set, messages, labels, stored, ...shares, promise(limit, isPrecise(row))]
     },
   },

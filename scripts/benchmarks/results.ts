@@ -1,5 +1,5 @@
 import type { RequirementId } from "../../test/requirements.ts"
-import type { Score } from "../../test/support/learning-sets.ts"
+import type { Detection } from "../../test/support/learning-sets.ts"
 import type { FeatureName, RequestName } from "../../test/support/model/request-scenario.ts"
 import type { WordSummariser } from "../../test/support/model/retention.ts"
 import type { OpenCodeBinary } from "../../test/support/opencode/opencode-binary.ts"
@@ -45,7 +45,7 @@ export type Rows = {
   /** Drafts in a real TUI; `arrived` means once, whole, right after the text typed before. */
   drafts: { version: string } & Record<"busyLoops" | "handoffs" | "arrived" | "lost" | "doubled" | "misplaced", number>
   /** Scores of the detector on one labelled set: see test/support/learning-sets.ts. */
-  detection: { set: string } & Omit<Score, "wrong" | "missed">
+  detection: Detection
   /** Characters of a plain OpenCode request, and the difference with one feature or all; a feature not named changes no byte. */
   additions: { version: string; request: RequestName; plain: number; added: Added }
   /** Results of one subject: facts are counted with the faithful summariser, named tasks with the careless one. */

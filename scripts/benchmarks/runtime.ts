@@ -1,7 +1,7 @@
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { LEARNING_SETS, scoreLearningSet } from "../../test/support/learning-sets.ts"
+import { scoreDetection } from "../../test/support/learning-sets.ts"
 import { openModelProject } from "../../test/support/opencode/model-project.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
 import { interleave } from "./measure.ts"
@@ -31,10 +31,7 @@ export const measureLearning: Benchmark = async ({ binary, quick, figure, row })
   figure("learning.copy", "reading the copy of 10,000 learnings", "ms", printed("copy"))
   figure("learning.look", "the look at one message", "ms", printed("look"))
   // The detector does not depend on OpenCode: one run is enough.
-  for (const set of binary === NEWEST ? LEARNING_SETS : []) {
-    const { messages, labels, stored, precision, recall, rightType } = scoreLearningSet(set)
-    row("detection", { set, messages, labels, stored, precision, recall, rightType })
-  }
+  for (const score of binary === NEWEST ? scoreDetection() : []) row("detection", score)
 }
 
 const PUBLISHED_US = 50

@@ -21,6 +21,10 @@ export const fitWidth = (text: string, width: number): string => {
 
 export const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
 
+/** Lower case, one kind of apostrophe, and no accents: what words are compared by. */
+export const foldText = (text: string): string =>
+  text.toLowerCase().replaceAll("’", "'").normalize("NFD").replace(/\p{M}/gu, "").replaceAll("ß", "ss")
+
 /** `1 file`, `2 files` */
 export const counted = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`

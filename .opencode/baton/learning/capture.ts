@@ -5,7 +5,7 @@ import { collectUserText } from "../host/messages.ts"
 import { findSecret, holdsPrivateKey } from "../host/secrets.ts"
 import { messagePages, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import type { ShownMessages } from "../host/shown-messages.ts"
-import { onOneLine, shorten } from "../host/text.ts"
+import { foldText, onOneLine, shorten } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
 import { activityOf, stepsOf } from "../task/activity.ts"
@@ -21,6 +21,7 @@ import {
   withStatements,
   withUndo,
 } from "./records.ts"
+import { ABOUT_TASK } from "./signals.ts"
 import { contradicts, learningKey } from "./words.ts"
 
 /** Work done before and after a user's message. */
@@ -126,6 +127,8 @@ type Message = {
   readonly isUnverified?: boolean
 }
 
+const staysWithTask = ({ sentence }: Statement): boolean => ABOUT_TASK.test(foldText(sentence))
+
 const readsAs = (text: string, sentence: string): boolean =>
   detect(text).learnings.some((one) => one.sentence === sentence)
 
@@ -196,15 +199,24 @@ export const createCapture = (deps: CaptureDeps) => {
       const { sessionID, messageID, isUnverified = false } = message
       const before = await records.read(sessionID)
       if (before.sayings.some((statement) => statement.messageID === messageID)) return
-      const sayings = readStatements(message, detected)
+      const said = readStatements(message, detected)
+      const isOfTask = said.some(staysWithTask) && (await findTask(sessionID)) !== undefined
+      const sayings = isOfTask ? said.filter((statement) => !staysWithTask(statement)) : said
+      if (isOfTask) log.info("not learned: it stays with the session's task", { sessionID, messageID })
       const opposed = detected.objects && before.sayings.some(({ confirmed }) => confirmed)
       if (sayings.length === 0 && !opposed) return
+      let displaced: readonly Statement[] = []
       await records.update(sessionID, (record) => {
         const current = detected.objects ? withObjection(record) : record
-        const { record: after, leftOut } = withStatements(current, sayings)
+        const { record: after, leftOut, ...made } = withStatements(current, sayings)
+        displaced = made.displaced
         if (leftOut > 0) log.info("not learned: learning limit reached", { sessionID, leftOut, most: MAX_LEARNINGS })
         return isUnverified ? { ...after, isUnverified } : after
       })
+      for (const { key, messageID: from } of displaced) {
+        await outbox.add({ kind: "withdraw", project: project.name, folder: project.folder, key, messageID: from })
+        log.info("a learning makes way for a more important one", { sessionID, messageID: from, key })
+      }
       log.debug("a message teaches something", { sessionID, messageID, sentences: sayings.length })
     },
 

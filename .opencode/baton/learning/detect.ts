@@ -1,52 +1,16 @@
 import type { Part } from "@opencode-ai/sdk"
 import { collectUserText, splitLines } from "../host/messages.ts"
+import { foldText } from "../host/text.ts"
 import { extractBrief, fenceAfter, parseTask } from "../task/parse.ts"
-import { EXCLUSIONS, type LearningType, SIGNALS } from "./signals.ts"
+import { rulesFor } from "./languages.ts"
+import type { LearningType, Rules } from "./signals.ts"
 import { contentWords } from "./words.ts"
-
-/** The most common small words. Words that two of the languages share are in none of the lists. */
-const ENGLISH =
-  "the and is are was it this that these those with for from not but you we they i my our your be been should would will can't don't of to in on at by as or if when what which how there here its it's that's i'm let's has have had an every any all only never always also than then them their so because before after into out up over instead use rather prefer make keep want new same"
-const OTHERS =
-  "el los las una unos que con para por pero como está esta esto eso más muy también porque otra otro usa usar hace donde ya lo le es en de del al lugar " +
-  "der die das und ist nicht ein eine einen dem den mit für auf von zu im am auch aber nur wir ihr sie bitte statt sondern wenn dass kein keine lieber immer falsch nimm gestern " +
-  "le la les des une est pas dans pour avec sur ce cette ces qui ne mais ou où je tu vous nous il elle au aux du plutôt toujours jamais autre " +
-  "il gli della delle di che non per sono una usa questo questa anche più perché altra altro quella quello già prova " +
-  "o os um uma não com para em do da dos das isso este esta você mas mais também jeito está outra vez cliente " +
-  "het een van niet en voor met op te maar ook liever graag gebruik plaats deze dit wij jij nee " +
-  "och att det som för med inte den till av på är istället nej jag vi använd " +
-  "nie jest się na tego tej jak ale innej innego użyj"
-
-const ENGLISH_WORDS = new Set(ENGLISH.split(" "))
-const OTHER_WORDS = new Set(OTHERS.split(" "))
-for (const word of ENGLISH_WORDS) if (OTHER_WORDS.delete(word)) ENGLISH_WORDS.delete(word)
-
-/** Letters that English words do not have; loan words and names have at most one. */
-const FOREIGN_LETTERS = /[^\p{Script=Latin}\P{L}]|[ñãõßąćęłńśźżåæøœ¿¡]|[àâäçèéêëìíîïòóôöùúûü]/giu
-const FOREIGN_SHARE = 0.04
-
-/**
- * The English patterns misfire on other texts: "no, use" is Spanish as well.
- *
- * @param text a user's whole message, in any case
- */
-const isEnglish = (text: string): boolean => {
-  const lower = text.toLowerCase().replaceAll("’", "'")
-  const letters = lower.match(/\p{L}/gu)?.length ?? 0
-  if (letters === 0 || (lower.match(FOREIGN_LETTERS)?.length ?? 0) > letters * FOREIGN_SHARE) return false
-  let [english, other] = [0, 0]
-  for (const word of lower.match(/[\p{L}']+/gu) ?? []) {
-    if (ENGLISH_WORDS.has(word)) english += 1
-    else if (OTHER_WORDS.has(word)) other += 1
-  }
-  return other < 2 ? other <= english : other * 2 < english
-}
 
 /** One sentence: as written, and with quotations and code masked at the same length. */
 type Sentence = { readonly text: string; readonly masked: string }
 
 const QUOTED =
-  /`[^`\n]{1,300}`|"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
+  /`[^`\n]{1,300}`|"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
 const BLOT = "¤"
 
 const BULLET = /^\s*(?:[-*+•]|\d{1,2}[.)])\s+/
@@ -55,7 +19,7 @@ const WRAPPED_CHARACTERS = 60
 
 const ABBREVIATION = /(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|resp|incl|mr|mrs|dr|fig)|\b\p{Lu})\.$/iu
 const OPENER =
-  /^(?:(?:@\S+|oh|hm+|um+|well|wait|sorry|hey|stop|ok|okay|actually)[\s,.!…-]+)*(?:no+|nope|nah|wrong|wait|actually|stop|that'?s (?:wrong|incorrect|not (?:right|correct|true))|(?:that|this) is (?:wrong|incorrect|not (?:right|correct)))[\s.!…]*$/i
+  /^(?:(?:@\S+|oh|hm+|um+|well|wait|sorry|hey|stop|ok|okay|actually)[\s,.!…-]+)*(?:no+|nope|nah|wrong|wait|actually|stop|nein|nee|falsch|stopp|halt|so nicht|nicht so|non|faux|pas comme ça|así no|eso no|que no|that'?s (?:wrong|incorrect|not (?:right|correct|true))|(?:that|this) is (?:wrong|incorrect|not (?:right|correct)))[\s.!…]*$/i
 
 const mask = (text: string): string =>
   text.replace(QUOTED, (quoted) => quoted[0] + BLOT.repeat(quoted.length - 2) + quoted.at(-1))
@@ -80,7 +44,7 @@ const split = (text: string): Sentence[] => {
   const masked = mask(text)
   const found: Sentence[] = []
   let start = 0
-  for (const { index, 0: end } of masked.matchAll(/[.!?…]+["”')\]]*(?=\s)/g)) {
+  for (const { index, 0: end } of masked.matchAll(/[.!?…]+["”')\]]*(?=\s)|[。！？]+[”』」]*/g)) {
     const stop = index + end.length
     if (ABBREVIATION.test(masked.slice(Math.max(0, stop - 8), stop))) continue
     found.push({ text: text.slice(start, stop), masked: masked.slice(start, stop) })
@@ -154,7 +118,15 @@ const MACHINE_LINES: readonly RegExp[] = [
 ]
 /** Words that users write before a colon, unlike the chat log's `Tom: …` above. */
 const OWN_LABELS =
-  /^\s*(?:Decision|Note|Important|Remember|Thanks|Ok|Okay|Also|One thing|Two things|PS|FYI|Please|Heads up|Reminder|Correction|Rule)\b/i
+  /^\s*(?:Decision|Note|Important|Remember|Thanks|Ok|Okay|Also|One thing|Two things|PS|FYI|Please|Heads up|Reminder|Correction|Rule|No|Nope|Wichtig|Hinweis|Achtung|Bitte|Regel|Entscheidung|Nein|Importante|Nota|Por favor|Regla|Decisi[oó]n|Attention|Important|Règle|Décision|Non|注意|重要|决定|规则)(?![\p{L}\p{N}])/iu
+
+/** A line that someone said in a chat: `bob: …`, `小王：…`. */
+const SPEAKER = /^\s*(?:@?\p{L}[\p{L}\d._-]{0,19}(?: \p{L}[\p{L}.-]{0,19})?) ?[:：]\s?\S/u
+const CHINESE_SPEAKER =
+  /^\s*(?!注意|重要|决定|规则|提醒|备注|约定|另外|记住|说明|更正|纠正|要求|规范|不对|不是|代码|提交|注释)\p{Script=Han}{2,4}[：:]/u
+/** `Lisa, 10:41`: what follows was said by Lisa. */
+const SPEAKER_AT =
+  /^\s*(?:\[?@?\p{L}[\p{L} ._-]{0,30}[,，]?\s+(?:[-—–|(]\s*)?(?:(?:at|um|à) )?\d{1,2}[:.h]\d\d(?: ?[ap]\.?m\.?)?[\])]?:?\s*)$/iu
 
 /** Starts of forwarded text: everything after it is skipped. */
 const FORWARDED =
@@ -189,12 +161,16 @@ const introducedBy = (line: string): Skipping | undefined => {
 const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS
 
 const isMachineLine = (line: string): boolean =>
-  !isShort(line) || (MACHINE_LINES.some((pattern) => pattern.test(line)) && !OWN_LABELS.test(line))
+  !isShort(line) ||
+  CHINESE_SPEAKER.test(line) ||
+  (MACHINE_LINES.some((pattern) => pattern.test(line)) && !OWN_LABELS.test(line))
+
+const isSpoken = (line: string): boolean => isShort(line) && SPEAKER.test(line) && !OWN_LABELS.test(line)
 
 /** False for lines that are mostly symbols: code, a table, a hash, base64. */
 const isProse = (line: string): boolean => {
   const bare = line.replace(/`[^`]*`/g, "")
-  const letters = bare.match(/[\p{L}\s,.'’!?-]/gu)?.length ?? 0
+  const letters = bare.match(/[\p{L}\s,.'’!?，。！？、：；“”（）¿¡-]/gu)?.length ?? 0
   return letters >= bare.length * 0.75 && !/\S{80}/.test(bare)
 }
 
@@ -211,7 +187,9 @@ const handwrittenLines = (text: string): string[] => {
   let characters = 0
   let fence = ""
   let skipping: Skipping | undefined
-  for (const line of splitLines(extractBrief(text))) {
+  const lines = splitLines(extractBrief(text))
+  const isChat = lines.filter(isSpoken).length > 1
+  for (const line of lines) {
     if (characters > HAND_TYPED_CHARACTERS) break
     const before = fence
     fence = fenceAfter(line, fence)
@@ -220,7 +198,8 @@ const handwrittenLines = (text: string): string[] => {
       skipping = skipLine(line, skipping)
       continue
     }
-    if (isShort(line) && FORWARDED.test(line)) break
+    if (isShort(line) && (FORWARDED.test(line) || SPEAKER_AT.test(line))) break
+    if (isChat && isSpoken(line)) continue
     if (isShort(line)) skipping = introducedBy(line)
     if (line.trim() === "") kept.push("")
     else if (closingTag(line) === undefined && !isMachineLine(line) && isProse(line)) {
@@ -244,35 +223,53 @@ const MAX_CHARACTERS = 400
 const MIN_WORDS = 3
 const MAX_WORDS = 60
 
-const FILLERS =
-  /^(?:(?:ok|okay|k|well|so|and|but|oh|hm+|um+|uh|hey|hi|hello|yes|yeah|yep|sure|right|great|good|nice|thanks|thank you|thx|perfect|cool|sorry|wait|please|pls|plz|also|btw|almost|looks good|one (?:more )?thing|that'?s better|@\S+|then)(?:[\s,.!:…–—-]+|$))+/
-
-/** Lower case, one kind of apostrophe, no fillers, common typos corrected. */
-const normalise = (masked: string): string => {
-  const text = masked
-    .toLowerCase()
-    .replaceAll("’", "'")
+/** Lower case, without accents, one kind of apostrophe, no fillers, common typos corrected. */
+const normalise = (masked: string, { fillers, otherNo }: Rules): string =>
+  foldText(masked)
     .replace(/\bdont\b/g, "don't")
     .replace(/\bdidnt\b/g, "didn't")
     .replace(/\b(?:plz|pls)\b/g, "please")
     .replace(/\s+/g, " ")
     .trim()
-  return text.replace(FILLERS, "")
-}
+    .replace(fillers, "")
+    .replace(otherNo, "no, ")
 
 const NOTHING: Detection = { learnings: [], objects: false }
 
-const isExcluded = (text: string): boolean => EXCLUSIONS.some((pattern) => pattern.test(text))
+/** Names people, their addresses or telephone numbers: what is said of them is no one else's. */
+const ABOUT_PEOPLE = [
+  /[\w.+-]@[\w-]+\.\w/,
+  /(?<![\w.])\+?\d(?:[ ()/-]?\d){7,}(?![\w.])/,
+  /\b(?:[Cc]all|[Tt]ext|[Pp]hone|[Rr]ing|[Pp]ing|[Ee]-?mail|[Mm]ail|[Mm]essage|[Cc]ontact|[Cc]c|[Aa]sk|[Tt]ell|[Ii]nvite|[Nn]otify|[Ll]lam[ae]s? a|[Aa]visa a|[Pp]reg[uú]ntale a|[Aa]ppelle[rz]?|[Dd]emande à|[Pp]r[ée]viens|[Cc]ontacte) (?:jamais |toujours |nunca |siempre )?\p{Lu}\p{Ll}+(?![\p{L}\p{N}.(_])/u,
+  /\b[Rr]ufe? (?:nie |bitte |immer )?\p{Lu}\p{Ll}+ .*\ban\b/u,
+]
 
-const judge = ({ text, masked }: Sentence): { type: LearningType; teaches: boolean } | undefined => {
-  if (text.length > MAX_CHARACTERS) return undefined
-  const plain = normalise(masked)
-  const bare = plain.replace(/[.!…,;:]+$/, "")
-  const found = SIGNALS.find(({ pattern }) => pattern.test(bare))
-  if (!found || isExcluded(plain)) return undefined
-  const words = text.split(/\s+/).length
+const HAN = /\p{Script=Han}/u
+/** Chinese does not separate words: a sentence is as long as its characters. */
+const CHARACTERS_A_WORD = 2
+const countWords = (text: string): number =>
+  HAN.test(text) ? text.length / CHARACTERS_A_WORD : text.split(/\s+/).length
+
+type Judged = { readonly type: LearningType; readonly teaches: boolean }
+
+const judgeBy = (rules: Rules, { text, masked }: Sentence): Judged | undefined => {
+  const plain = normalise(masked, rules)
+  const bare = plain.replace(/[.!…,;:。！；，]+$/, "")
+  const found = rules.signals.find(({ pattern }) => pattern.test(bare))
+  if (!found || rules.exclusions.some((pattern) => pattern.test(plain))) return undefined
+  const words = countWords(text)
   const teaches = words >= MIN_WORDS && words <= MAX_WORDS && contentWords(text).length > 0
   return { type: found.type, teaches }
+}
+
+const judge = (sentence: Sentence, message: string): Judged | undefined => {
+  if (sentence.text.length > MAX_CHARACTERS) return undefined
+  if (ABOUT_PEOPLE.some((pattern) => pattern.test(sentence.text))) return undefined
+  for (const rules of rulesFor(sentence.masked, message)) {
+    const judged = judgeBy(rules, sentence)
+    if (judged) return judged
+  }
+  return undefined
 }
 
 /**
@@ -284,8 +281,8 @@ export const detect = (text: string): Detection => {
   // A message that sets a task is stored with the task, and is often written by a program.
   if (parseTask(text) !== undefined) return NOTHING
   const lines = handwrittenLines(text)
-  if (!isEnglish(lines.join("\n"))) return NOTHING
-  const judged = splitSentences(lines).map((sentence) => ({ sentence: sentence.text, ...judge(sentence) }))
+  const message = lines.join("\n")
+  const judged = splitSentences(lines).map((sentence) => ({ sentence: sentence.text, ...judge(sentence, message) }))
   return {
     learnings: judged.flatMap(({ sentence, type, teaches }) =>
       type !== undefined && teaches === true ? [{ type, sentence }] : [],

@@ -25,27 +25,38 @@ const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 const isQuestion = (text: string): boolean =>
   /^(?:what|which|who|why|how|where|is|are|does|do|should|can)\b[^.!]*\?\s*$|^explain\b/i.test(text.trim())
 
+/** `my-app` is also written `my app` and `MyApp`. */
+const withoutName = (text: string, project: string): string => {
+  const parts = project.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
+  if (parts.length === 0) return text
+  const name = new RegExp(`(?<![\\p{L}\\p{N}])${parts.join("[^\\p{L}\\p{N}]?")}(?![\\p{L}\\p{N}])`, "giu")
+  return text.replace(name, " ")
+}
+
 /**
  * @returns a function that measures how well a learning fits the text, by the words they share, a subject's more than a common
  *   one, and by concepts and files that the text names. 0 when it does not fit.
  */
-const createMatcher = (text: string, isEnough: Enough) => {
+const createMatcher = (said: string, isEnough: Enough, project = "") => {
+  const text = withoutName(said, project)
+  const own = new Set(rootsOf(project))
   const first = text.length <= LEAD_CHARACTERS ? text : cutText(text.split("\n", 1)[0] ?? "", LEAD_CHARACTERS)
   const lead = new Set(rootsOf(first))
-  const said = new Map(rootsOf(text).map((root) => [root, weightOf(root) * (lead.has(root) ? 1 : LATER_WEIGHT)]))
-  const names = new Set((text.match(/[\w@./-]*\w\.\w+/g) ?? []).map(baseName))
+  const weights = new Map(rootsOf(text).map((root) => [root, weightOf(root) * (lead.has(root) ? 1 : LATER_WEIGHT)]))
+  const names = new Set((said.match(/[\w@./-]*\w\.\w+/g) ?? []).map(baseName))
   const endings = [...names].map((name) => `/${name}`)
   const isNamed = (file: string): boolean => endings.some((ending) => file.endsWith(ending)) || names.has(file)
   return ({ words, weight, concepts, files }: KnownLearning): number => {
-    let [shared, named] = [0, files.filter(isNamed).length * FILE_WEIGHT]
+    let [shared, named, ownWeight] = [0, files.filter(isNamed).length * FILE_WEIGHT, 0]
     for (const word of words) {
-      const value = said.get(word)
+      if (own.has(word)) ownWeight += weightOf(word)
+      const value = weights.get(word)
       if (value === undefined) continue
       shared += value
       if (!isCommon(word) && concepts.some((concept) => rootsOf(concept).includes(word))) named += value
     }
     const score = shared + named
-    return isEnough({ score, share: weight === 0 ? 0 : shared / weight }) ? score : 0
+    return isEnough({ score, share: shared === 0 ? 0 : shared / (weight - ownWeight || shared) }) ? score : 0
   }
 }
 
@@ -122,14 +133,20 @@ const choose = (
  * said. Pure.
  *
  * @param now epoch ms
+ * @param project its name, which says nothing about what fits
  */
-export const chooseLearnings = (known: readonly KnownLearning[], text: string, now: number): KnownLearning[] => {
+export const chooseLearnings = (
+  known: readonly KnownLearning[],
+  text: string,
+  now: number,
+  project = "",
+): KnownLearning[] => {
   const isAsking = isQuestion(text)
   const isWanted: Chosen["isWanted"] = (learning, match) => {
     const isForAll = learning.reach === "answers" || (learning.reach === "changes" && !isAsking)
     return (match > 0 || isForAll) && isShown(learning)
   }
-  return choose(known, createMatcher(text, fits), { now, limit: MAX_GIVEN, isWanted })
+  return choose(known, createMatcher(text, fits, project), { now, limit: MAX_GIVEN, isWanted })
 }
 
 /** Finds the active learnings that share a word with the query; all for an empty one. Pure. @param now epoch ms */

@@ -7,6 +7,7 @@ import { createLruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError } from "../host/log.ts"
 import { sharesText } from "../host/messages.ts"
 import { stateRoot } from "../host/project.ts"
+import { foldText } from "../host/text.ts"
 import { asksForLearnings } from "./asks.ts"
 
 /** Each sentence that the rules learn from has one of these words; most messages that set work have none. */
@@ -19,11 +20,33 @@ const CUES = [
   "patterns?|anti-?patterns?|bad|terrible|horrible|awful|dangerous|here|everywhere|this|now|future|general|default",
   "every|each|whenever|mind|aware|remember|note|fyi|record|heads|know|important|reminder|reason|turns",
   "generated|auto-?generated|code-?generated|vendored|read-?only|deprecated|frozen|legacy",
+  "must|(?:has|have|needs?) to|needs|cannot|can['’]?t|can only|you (?:have|need|are)|(?:before|after) (?:any|you)|ask|without",
+  "english|german|french|spanish|(?:lower|upper|camel|pascal) ?case|(?:snake|kebab)[-_ ]?case|tense|imperative|verbs?|nouns?",
+  "forbidden|prohibited|banned|off limits|taboo",
 ]
-const CUE = new RegExp(`\\b(?:${CUES.join("|")})\\b`, "i")
+/** The same without accents for German, Spanish and French, whose users' messages have one in most sentences. */
+const FOREIGN_CUES = [
+  "nein|nee|ne|falsch|stopp?|halt|moment|nicht|nie|niemals|nirgends|immer|stets|grundsatzlich|ausnahmslos|kein\\w*",
+  "statt|anstatt|anstelle|wir|ich|du|hier|uns|projekt|kunftig|zukunftig|zukunft|generell|standardmassig|ab (?:jetzt|sofort|heute)|von (?:jetzt|nun)",
+  "jede[mnrs]?|nur|muss(?:en)?|soll(?:en|te|ten)?|durfen|darf|gehoren?|gehort|bekommen|braucht?|brauchen|ohne|ausser|bevor|solange",
+  "englisch|deutsch|klein ?geschrieben|camelcase|kleinbuchstaben|imperativo?|bevorzuge|lieber|gern\\w*|vermeide?|verzichte?|verboten|erlaubt|untersagt|tabu",
+  "wie|muster|vorbild|hore?|musst|sollst|solltest|hattest|entscheidung|generiert|erzeugt|autogeneriert|veraltet|lasst?",
+  "nop|mal|incorrecto|para|espera|asi|eso|usamos|utilizamos|trabajamos|escribimos|hacemos|tienes|debes|hay|teneis|deberias|deja|hemos",
+  "decidimos|acordamos|elegimos|optamos|quedamos|decidimos|vamos|seguimos|pasamos|migramos|usaremos|utilizaremos|adoptamos",
+  "siempre|nunca|jamas|sin|nada|ningun|ninguna|prohibid[oa]s?|cero|partir|adelante|futuro|defecto|regla|norma|deben?|tienen?|van?|solo",
+  "necesitan?|llevan?|ingles|espanol|minusculas?|mayusculas?|castellano|imperativo|presente|prefiero|quiero|gustan?|evita|permitid[oa]s?",
+  "permite|puede|debe|pregunta|preguntame|consultame|generad[oa]s?|generan?|obsolet[oa]|vez|lugar|sino|excepcion|antes|despues|ahora",
+  "non|nan|faux|attends?|pas|plutot|lieu|jamais|toujours|systematiquement|ici|nous|dois|devez|faut|devrais|devriez|aurais|fallait|arretez?",
+  "on (?:reste|part|passe|garde|a|va|migre|adopte)|restons|partons|gardons|utilisons|passons|adoptons|decide|aucune?|rien|sans|zero|tant",
+  "desormais|dorenavant|avenir|present|defaut|doivent|doit|seulement|uniquement|vont|va|mettent|besoin|anglais|francais|majuscules?|imperatif",
+  "avant|apres|prefere|veux|souhaite|aime|evitez?|interdit(?:es?|s)?|autorise(?:es?|s)?|permis(?:es?)?|demandez?|generee?s?|obsoletes?|autogeneree?s?|la place|sauf|plus|regle|minuscules?",
+]
+const asWords = (cues: readonly string[]): RegExp => new RegExp(`\\b(?:${cues.join("|")})\\b`, "i")
+const [CUE, FOREIGN_CUE] = [asWords(CUES), asWords([...CUES, ...FOREIGN_CUES])]
+const HAN = /\p{Script=Han}/u
 
 /** A cheap test that misses no message which teaches something (docs/adr/0003). */
-export const mayTeach = (text: string): boolean => CUE.test(text)
+export const mayTeach = (text: string): boolean => CUE.test(text) || HAN.test(text) || FOREIGN_CUE.test(foldText(text))
 
 const DEADLINE_MS = 1_000
 /** Shorter than the deadline, so that the tools can still be hidden when the learnings are late. */

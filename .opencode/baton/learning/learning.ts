@@ -140,7 +140,7 @@ export const createLearningFeature = async (
     prepared.delete(sessionID)
     return material
   }
-  const recall = createRecall({ read, records, isRoot, log, now })
+  const recall = createRecall({ read, records, isRoot, project: project.name, log, now })
 
   const inBackground = async (sessionID: string, work: Promise<unknown>): Promise<void> => {
     await work.catch((error: unknown) =>

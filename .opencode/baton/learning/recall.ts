@@ -60,6 +60,8 @@ type RecallDeps = {
   readonly read: (sessionID: string) => Promise<Material>
   readonly records: Pick<SessionRecords, "read" | "update">
   readonly isRoot: (sessionID: string) => Promise<boolean>
+  /** The project's name. */
+  readonly project: string
   readonly log: Log
   readonly now: () => Date
 }
@@ -97,7 +99,7 @@ const findAnchor = (messages: readonly StoredMessage[]): Anchor | undefined => {
  * when the model first sees that message, so that requests keep the same start and provider caches hit. A session that began
  * without learnings gets none before its next compaction.
  */
-export const createRecall = ({ read, records, isRoot, log, now }: RecallDeps) => {
+export const createRecall = ({ read, records, isRoot, project, log, now }: RecallDeps) => {
   const expected = createLruMap<true>()
   const given = createLruMap<Injected>()
   /** By session: the message whose record was last found to be empty. */
@@ -109,7 +111,7 @@ export const createRecall = ({ read, records, isRoot, log, now }: RecallDeps) =>
     // A learning from this very message needs no repetition beside it.
     const own = new Set(sayings.filter((statement) => statement.messageID === messageID).map(({ key }) => key))
     const others = known.filter(({ key }) => !own.has(key))
-    const chosen = chooseLearnings(others, `${cutText(task, QUERY_CHARACTERS)}\n${text}`.trim(), at.getTime())
+    const chosen = chooseLearnings(others, `${cutText(task, QUERY_CHARACTERS)}\n${text}`.trim(), at.getTime(), project)
     const { text: block, shown } = renderLearnings(chosen)
     if (block === "") return undefined
     return { messageID, at: at.toISOString(), text: block, keys: shown.map(({ key }) => key) }

@@ -3,6 +3,7 @@ import { createKeyedQueue } from "../host/async.ts"
 import { describeError, isNotFound, type Log } from "../host/log.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
+import { cutText } from "../host/text.ts"
 import { LEARNING_TYPES } from "./signals.ts"
 
 export type LearningProject = {
@@ -62,6 +63,7 @@ const sessionRecordSchema = (z: Zod) =>
 /** `.opencode/state/learning/sessions/<sessionID>.json`; only for sessions with statements or given learnings. */
 export type SessionRecord = Parsed<typeof sessionRecordSchema>
 
+/** Different statements that are learned from a session in one day. */
 export const MAX_LEARNINGS = 10
 /** A session may have many compactions; only the newest entries are read again. */
 const KEPT_GIVEN = 5
@@ -78,18 +80,43 @@ const isWaiting = ({ sayings }: SessionRecord): boolean => sayings.some(({ state
 
 const isSaid = ({ state }: Statement): boolean => state !== "undone"
 
-/** Adds what a message taught; at most ten different statements per session. @returns the record and the number left out */
+const dayOf = ({ at }: Pick<Statement, "at">): string => cutText(at, "2026-01-01".length)
+
+/** The statements that make way when the day of `newest` has too many: those of the least type first, and of these the newest. */
+const surplusOf = (sayings: readonly Statement[], newest: Statement): ReadonlySet<string> => {
+  const ofDay = sayings.filter((statement) => isSaid(statement) && dayOf(statement) === dayOf(newest))
+  const different = ofDay.filter(({ key }, at) => ofDay.findIndex((one) => one.key === key) === at)
+  const byType = different.toSorted(
+    (one, other) => LEARNING_TYPES.indexOf(one.type) - LEARNING_TYPES.indexOf(other.type),
+  )
+  return new Set(byType.slice(MAX_LEARNINGS).map(({ key }) => key))
+}
+
+/**
+ * Adds what a message taught; of a day's at most ten different statements per session, those of the most important types.
+ *
+ * @returns the record, the number left out, and the statements that made way
+ */
 export const withStatements = (
   record: SessionRecord,
-  sayings: readonly Statement[],
-): { record: SessionRecord; leftOut: number } => {
-  const keys = new Set(record.sayings.filter(isSaid).map(({ key }) => key))
-  const added = sayings.filter(({ key }) => {
-    if (keys.size >= MAX_LEARNINGS && !keys.has(key)) return false
-    keys.add(key)
-    return true
-  })
-  return { record: { ...record, sayings: [...record.sayings, ...added] }, leftOut: sayings.length - added.length }
+  added: readonly Statement[],
+): { record: SessionRecord; leftOut: number; displaced: readonly Statement[] } => {
+  const displaced: Statement[] = []
+  let sayings = record.sayings
+  for (const statement of added) {
+    const all = [...sayings, statement]
+    const surplus = surplusOf(all, statement)
+    const isSurplus = (one: Statement): boolean =>
+      isSaid(one) && surplus.has(one.key) && dayOf(one) === dayOf(statement)
+    displaced.push(...all.filter(isSurplus))
+    sayings = all.filter((one) => !isSurplus(one))
+  }
+  const isNew = (statement: Statement): boolean => added.includes(statement)
+  return {
+    record: { ...record, sayings },
+    leftOut: displaced.filter(isNew).length,
+    displaced: displaced.filter((statement) => !isNew(statement)),
+  }
 }
 
 /** Withdraws the confirmation of the newest statement's message, because the user objects to the work that followed it. */

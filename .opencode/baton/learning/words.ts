@@ -9,9 +9,25 @@ const SMALL = new Set(
     "wrong right correct incorrect actually instead rather prefer preferred use used using make makes made want wanted asked meant said say " +
     "always never again still now later new old thing things way like lets let get got go going good bad better best well sorry thanks " +
     "wait hmm oh hey stop because since need needs put keep try work works worked working fix add change write code file files line lines " +
-    "m s t d ll re ve didn doesn isn wasn shouldn couldn wouldn won cannot"
+    "m s t d ll re ve didn doesn isn wasn shouldn couldn wouldn won cannot " +
+    "nein ja nicht immer nie niemals wir ich du sie es der die das den dem des ein eine einen einem einer und oder aber auch nur bitte hier mit ohne für von vom zu zum zur im am auf bei als statt anstatt sondern lieber wenn dass kein keine keinen keiner ist sind wird werden muss müssen soll sollen sollte darf dürfen kann können haben habe diese dieser dieses diesem diesen jede jeder jedem jeden alle alles mehr noch schon jetzt dann so wie was nach vor vorher zuerst uns unser unsere mir mich dir dich verwende verwenden benutze benutzen nutze nutzen nimm nehmen mach machen schreib schreibe schreiben neue neuen falsch richtig gibt bevor unter über sich ab außer laufen danach beim meine meinen " +
+    "el la los las un una unos unas y o pero que con sin para por como es son está están esta este esto eso ese esa de del al en lo le les se su sus mi tu nos no sí siempre nunca también más muy ya aquí ahora antes después cada todos todas todo toda hay debe deben debes tienes tiene hacer haz usa usar usamos uso utiliza mejor otra otro vez lugar cuando si donde entre desde hasta solo nada así favor partir adelante vamos " +
+    "le les une des du et ou mais qui que dans pour avec sans sur par ce cette ces c il elle on nous vous je tu ne pas plus jamais toujours non oui est sont être fait faire fais doit dois doivent utilise utiliser utilisons plutôt ici à au aux en y d l n qu j chaque tous toutes tout avant après si comme où même aussi lieu autre maintenant désormais abord déjà existe existant voulais sauf"
   ).split(" "),
 )
+
+/** Words of two characters that name no subject. */
+const SMALL_HAN = new Set(
+  "我们 你们 他们 这个 那个 这里 那里 这样 那样 什么 怎么 不要 不用 不是 不能 必须 应该 一定 总是 始终 一律 永远 所有 每次 以后 现在 开始 请用 使用 可以 需要 没有 还是 而是 或者 以及 如果 因为 所以 但是 直接 里的 的是 不对 就是 都要 要先 请始 终用 要用 里不 一个 项目 代码".split(
+    " ",
+  ),
+)
+const HAN_RUN = /\p{Script=Han}+/gu
+/** Chinese writes no blanks: its words are taken for pairs of characters. */
+const pairsOf = (run: string): string =>
+  Array.from({ length: Math.max(run.length - 1, 1) }, (_, at) => run.substring(at, at + 2))
+    .filter((pair) => !SMALL_HAN.has(pair))
+    .join(" ")
 
 const WORD = /[\p{L}\p{N}_$@][\p{L}\p{N}_$.+#/@-]*/gu
 
@@ -26,7 +42,13 @@ const unquoted = (word: string): string => word.replace(/^[@$]+(?=\w)|[./-]+$/g,
 
 /** Returns the words that carry a text's meaning, in order, lower case and stemmed. */
 export const contentWords = (text: string): string[] =>
-  (text.toLowerCase().replaceAll(/[’']/g, " ").match(WORD) ?? [])
+  (
+    text
+      .toLowerCase()
+      .replaceAll(/[’']/g, " ")
+      .replace(HAN_RUN, (run) => ` ${pairsOf(run)} `)
+      .match(WORD) ?? []
+  )
     .map(unquoted)
     .filter((word) => word !== "" && !SMALL.has(word))
     .map(stem)

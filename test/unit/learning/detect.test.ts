@@ -2,38 +2,59 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
 import { mayTeach } from "../../../.opencode/baton/learning/hooks.ts"
-import { SIGNALS } from "../../../.opencode/baton/learning/signals.ts"
+import { LANGUAGE_RULES } from "../../../.opencode/baton/learning/languages.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
-import { LEARNING_SETS, readLearningSet, scoreLearningSet } from "../../support/learning-sets.ts"
+import {
+  LANGUAGES,
+  LEARNING_SETS,
+  PEOPLE_SETS,
+  readLearningSet,
+  scoreLearningSet,
+} from "../../support/learning-sets.ts"
 
 /** "That's wrong?", "I like it!": common short replies may be in two of the sets. */
 const SHORT_REPLIES = 10
 
 const sentences = (text: string): string[] => detect(text).learnings.map(({ sentence }) => sentence)
 
-const LOOKAHEAD = /\(\?!(?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g
+/** Leaves out negative lookaheads, whatever they hold. */
+const withoutLookaheads = (source: string): string => {
+  const start = source.indexOf("(?!")
+  if (start < 0) return source
+  let [end, depth] = [start, 0]
+  do {
+    if (source[end] === "\\") end += 1
+    else if (source[end] === "(") depth += 1
+    else if (source[end] === ")") depth -= 1
+    end += 1
+  } while (depth > 0)
+  return withoutLookaheads(source.slice(0, start) + source.slice(end))
+}
 
 /** Texts like those that a pattern matches. fast-check knows neither lookaheads nor the ends of words. */
 const textsLike = ({ source }: RegExp) => {
-  const plain = source.replace(LOOKAHEAD, "")
+  const plain = withoutLookaheads(source)
   const [glued, spaced] = ["", " "].map((end) => new RegExp(plain.replaceAll("\\b", end), "u")) as [RegExp, RegExp]
   return fc.oneof(fc.stringMatching(glued), fc.stringMatching(spaced))
 }
 
 describe("the detector", () => {
-  test(promised("learning.A2", "each sentence that a rule matches has a word for which the rules are loaded"), () => {
-    for (const { pattern } of SIGNALS) {
-      let matched = 0
-      const isNoticed = fc.property(textsLike(pattern), (text) => {
-        if (!pattern.test(text)) return true
-        matched += 1
-        return mayTeach(text)
-      })
-      fc.assert(isNoticed, { numRuns: runs(300) })
-      expect(matched, pattern.source).toBeGreaterThan(10)
-    }
-  })
+  test.each(LANGUAGES)(
+    promised("learning.A2", "each sentence that a rule of %s matches has a word for which the rules are loaded"),
+    (language) => {
+      for (const { pattern } of LANGUAGE_RULES[language].signals) {
+        let matched = 0
+        const isNoticed = fc.property(textsLike(pattern), (text) => {
+          if (!pattern.test(text)) return true
+          matched += 1
+          return mayTeach(text)
+        })
+        fc.assert(isNoticed, { numRuns: runs(300) })
+        expect(matched, pattern.source).toBeGreaterThan(10)
+      }
+    },
+  )
 
   test.each(["Notebooks are stored without their output.", "reminderEmails are sent by the queue worker"])(
     promised("learning.A2", "%s is no note: the word for one ends there"),
@@ -68,6 +89,33 @@ describe("the detector", () => {
     expect(detect(text)).toEqual({ learnings: [], objects: false })
   })
 
+  test.each([
+    ["no, pnpm not npm", "correction"],
+    ["No emojis in commit messages.", "preference"],
+    ["this project uses poetry not pip", "correction"],
+    ["Not what I meant, money is always an integer.", "correction"],
+    ["nein, always use the factory", "correction"],
+    ["Nein, nimm Vitest statt Jest.", "correction"],
+    ["No, usa el logger en vez de console.log.", "correction"],
+    ["Non, utilise le logger au lieu de console.log.", "correction"],
+    ["不对，用 pnpm，不要用 npm", "correction"],
+  ])(promised("people.B1", "%s is a %s"), (text, type) => {
+    expect(detect(text).learnings).toEqual([{ type, sentence: text }])
+  })
+
+  test.each([
+    ["a requirement", "Whenever you press Escape, all dialogs should close"],
+    ["a requirement", "Note: the endpoint must return 404 for unknown ids."],
+    ["the day's talk", "Important: the demo is at 5, it has to be ready"],
+    ["a chat", "jane: we always squash\nbob: I prefer rebase over squash"],
+    ["a chat with times", "Lisa, 10:41\nwe never use feature flags\n\nMarc, 10:42\nno, use them always"],
+    ["a chat in Chinese", "小王：我们从不 rebase"],
+    ["a telephone number", "Always call the pager on 555 010 9988 when prod breaks."],
+    ["an address", "No, send it to maria@example.com instead of the list."],
+    ["a person", "Never call Paul before nine."],
+    ["this time", "No, use the other branch this time."],
+  ])(promised("people.B2", "%s teaches nothing: %s"), (_what, text) => expect(sentences(text)).toEqual([]))
+
   test(promised("learning.A2", "an objection without content counts as one and is not kept"), () => {
     expect(detect("That's wrong.")).toEqual({ learnings: [], objects: true })
     const said = "No. Use tabs here, the linter wants them."
@@ -84,7 +132,7 @@ describe("the detector", () => {
     ["a tagged block", "<reminder>\nNo, use tabs instead.\n</reminder>"],
     ["a task's brief", "Task: ts-abc123\nAlways use tabs instead of spaces."],
     ["a handoff's draft", "Continuing work from session ses_abcdefghijklmnop.\n\nAlways use tabs."],
-    ["another language", "No, use la función que ya existe en el módulo."],
+    ["a language without rules", "Não, use a função que já existe no módulo em vez de outra."],
   ])(promised("learning.A1", "nothing is learned from %s"), (_what, text) => expect(sentences(text)).toEqual([]))
 
   test(promised("learning.A1", "the quotes that opencode run puts around a message are not the user's"), () => {
@@ -107,8 +155,27 @@ describe("the labelled messages", () => {
     expect(recall).toBeGreaterThanOrEqual(0.6)
   })
 
+  const perLanguage = PEOPLE_SETS.flatMap((set) => LANGUAGES.map((language) => ({ set, language })))
+  test.each(perLanguage)(
+    promised(["people.B1", "people.B2"], "of the $set set in $language nine of ten are right, half is found"),
+    ({ set, language }) => {
+      const { precision, recall, wrong, missed } = scoreLearningSet(set, language)
+      expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.9)
+      expect(recall, missed.join("\n")).toBeGreaterThanOrEqual(language === "en" ? 0.6 : 0.5)
+    },
+  )
+
+  test(promised("people.B2", "of people are 400, half of which teach nothing, in each language"), () => {
+    const messages = PEOPLE_SETS.flatMap(readLearningSet)
+    expect(messages.length).toBeGreaterThanOrEqual(400)
+    for (const language of LANGUAGES) {
+      const own = messages.filter(({ lang }) => lang === language)
+      expect(own.filter(({ learn }) => learn.length === 0).length, language).toBeGreaterThanOrEqual(own.length / 2 - 1)
+    }
+  })
+
   test(promised("learning.A3", "no two sets share a message"), () => {
-    const texts = LEARNING_SETS.flatMap((name) => readLearningSet(name).map(({ text }) => text))
+    const texts = [...LEARNING_SETS, ...PEOPLE_SETS].flatMap((name) => readLearningSet(name).map(({ text }) => text))
     expect(texts.length - new Set(texts).size).toBeLessThanOrEqual(SHORT_REPLIES)
   })
 })

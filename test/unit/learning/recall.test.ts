@@ -65,6 +65,23 @@ describe("what is given", () => {
     expect(chosen(known, "Who wrote this?"), "a question changes nothing").toEqual([])
   })
 
+  test(promised("people.B2", "is not what shares the project's name alone"), () => {
+    const known = [learned("In pixel-forge the compositor is lazy")]
+    const given = (text: string, project?: string) => chooseLearnings(known, text, NOW, project).length
+    expect(given("Write a page about pixel-forge.", "")).toBe(1)
+    for (const name of ["pixel-forge", "pixel forge", "PixelForge", "pixel-forge's"])
+      expect(given(`Write a page about ${name}.`, "pixel-forge"), name).toBe(0)
+    expect(given("Make the compositor of pixel-forge faster.", "pixel-forge")).toBe(1)
+  })
+
+  test(promised("people.B1", "fits a request in the language that it was learned in"), () => {
+    const known = [learned("提交信息里不要用表情符号。"), learned("Keine neuen Abhängigkeiten ohne Rückfrage.")]
+    expect(chosen(known, "帮我写一条提交信息")).toEqual(["提交信息里不要用表情符号。"])
+    expect(chosen(known, "Welche Abhängigkeiten sind veraltet und wo?")).toEqual([known[1]?.sentence])
+    expect(chosen(known, "Bitte mach das nicht ohne die Tests.")).toEqual([])
+    expect(chosen(known, "我们现在应该怎么做")).toEqual([])
+  })
+
   test(promised("learning.A4", "is a remark about one moment only when it was said again"), () => {
     const tilde = "that's wrong, the tilde has to stay"
     const remark = { reach: lookUpBy(tilde, "correction").reach } as const
@@ -120,7 +137,14 @@ test(promised("soak.B4", "of more than 500 sessions, the block of the least rece
   const record = { version: 1, sessionID: "", pid: 1, sayings: [], given: [] } as const
   const records = { read: async () => record, update: async () => record }
   const read = async () => ({ known: [learned("use tabs in the parser")], task: undefined })
-  const recall = createRecall({ read, records, isRoot: async () => true, log: SILENT, now: () => new Date(NOW) })
+  const recall = createRecall({
+    read,
+    records,
+    isRoot: async () => true,
+    project: "p",
+    log: SILENT,
+    now: () => new Date(NOW),
+  })
   for (let at = 0; at <= 500; at++) {
     const message = userSays("Fix the parser", "msg_1")
     message.info.sessionID = `ses_${at}`
@@ -135,7 +159,14 @@ describe("the request", () => {
     const records = createSessionRecords({ state: openTestState(folder), log, pid: 1 })
     const known = { learnings: [learned("use tabs in the parser")] }
     const read = async () => ({ known: known.learnings, task })
-    const recall = createRecall({ read, records, isRoot: async () => isRoot, log, now: () => new Date(NOW) })
+    const recall = createRecall({
+      read,
+      records,
+      isRoot: async () => isRoot,
+      project: "p",
+      log,
+      now: () => new Date(NOW),
+    })
     const request = async (...messages: StoredMessage[]): Promise<string[]> => {
       const change = await recall.inject(messages)
       change?.()
