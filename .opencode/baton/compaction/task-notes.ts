@@ -34,6 +34,8 @@ type TaskNoteDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" 
   recordedOn: (taskID: string) => readonly string[]
   isAtWork: (sessionID: string) => Promise<boolean>
   notices: Notices
+  /** Lets deliveries wait for this work. */
+  goesFirst: (work: Promise<unknown>) => void
 }
 
 /** A request waits this long from its message on. A later answer is in the next request. */
@@ -146,6 +148,7 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
     const { sessionID, taskID } = binding
     const contextTokens = contextOf(binding, model)
     const begun = { taskID, material: read(binding), contextTokens, startedAt: performance.now() }
+    deps.goesFirst(begun.material)
     begun.material.catch((error: unknown) =>
       log.warn("the task is not read for the request", { sessionID, taskID, error: describeError(error) }),
     )

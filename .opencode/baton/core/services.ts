@@ -1,5 +1,5 @@
 import type { PluginInput } from "@opencode-ai/plugin"
-import { type LruMap, lazy } from "../host/async.ts"
+import { type LruMap, lazy, withDeadline } from "../host/async.ts"
 import { describeError, type Log } from "../host/log.ts"
 import { createProcessRunner, type RunProcess } from "../host/process.ts"
 import { hasPendingRecords } from "../host/project.ts"
@@ -27,6 +27,8 @@ export type Services = {
   readonly ledger: Ledger
   readonly outbox: Outbox
   readonly notices: Notices
+  /** Deliveries begin when this work has ended, or after 3 s. */
+  readonly goesFirst: (work: Promise<unknown>) => void
   /** Stops timers. */
   stop(): void
 }
@@ -56,17 +58,17 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
   }
 }
 
-/** Deliveries wait for reads: a request waits for these, and on two cores two programs slow each other down. */
-const readsFirst = (ledger: Ledger): Ledger & { readonly readsOver: () => Promise<unknown> } => {
-  const reads = new Set<Promise<unknown>>()
+const FIRST_DEADLINE_MS = 3_000
+
+/** What a request waits for goes before deliveries: on two cores two programs slow each other down. */
+const createFirstWork = () => {
+  const running = new Set<Promise<unknown>>()
   return {
-    ...ledger,
-    readTask: (id, options) => {
-      const read = ledger.readTask(id, options).finally(() => reads.delete(read))
-      reads.add(read)
-      return read
+    goesFirst: (work: Promise<unknown>): void => {
+      const settled = withDeadline(work, FIRST_DEADLINE_MS).finally(() => running.delete(settled))
+      running.add(settled)
     },
-    readsOver: () => Promise.allSettled([...reads]),
+    firstDone: () => Promise.all(running),
   }
 }
 
@@ -85,10 +87,11 @@ export const createServices = ({ input, projectRoot, state, parents, log }: Serv
       (show) => show(notice),
       (error: unknown) => log.warn("a notice is not shown", { title: notice.title, error: describeError(error) }),
     )
-  const ledger = readsFirst(createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state }))
+  const ledger = createLedger({ run: createProcessRunner({ shell: $ }), directory, log, state })
+  const { goesFirst, firstDone } = createFirstWork()
   const outbox = createLazyOutbox(projectRoot, async () => {
     const { createOutbox } = await import("../ledger/outbox.ts")
-    return createOutbox({ ledger, state, log, notices, now, readsOver: ledger.readsOver })
+    return createOutbox({ ledger, state, log, notices, now, firstDone })
   })
   // Delivers records that an earlier process could not deliver.
   void outbox.drain()
@@ -109,6 +112,7 @@ export const createServices = ({ input, projectRoot, state, parents, log }: Serv
     ledger,
     outbox,
     notices,
+    goesFirst,
     stop: () => {
       outbox.stop()
       ending.abort()

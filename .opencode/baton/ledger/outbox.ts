@@ -207,8 +207,8 @@ export type OutboxDeps = {
   readonly now?: () => Date
   /** Makes a name unique among processes; lower-case letters and digits. */
   readonly ids?: () => string
-  /** Resolves when the ledger's answers that requests wait for have come; a delivery begins no earlier. */
-  readonly readsOver?: () => Promise<unknown>
+  /** Resolves when the work that requests wait for is done; a delivery begins no earlier. */
+  readonly firstDone?: () => Promise<unknown>
   readonly firstRetryMs?: number
   readonly longestRetryMs?: number
   readonly lockGraceMs?: number
@@ -278,7 +278,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
     let drained: DrainResult
     do {
       wanted = false
-      await deps.readsOver?.()
+      await deps.firstDone?.()
       drained = await drain()
     } while (wanted && drained.reason === undefined)
     failures = drained.reason === undefined || drained.delivered > 0 ? 0 : failures

@@ -153,6 +153,7 @@ const setUp = (
       isRecovered = true
     },
     recordOthers: async () => {},
+    goesFirst: () => {},
     recordedOn: () => (isRecovered ? (recovery?.sections ?? []) : []),
     ledger: {
       readTask: async (id) => {

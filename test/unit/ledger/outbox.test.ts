@@ -140,14 +140,14 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test(promised("start.A2", "the outbox delivers once the reads that a request waits for are over"), async () => {
+  test(promised("start.A2", "the outbox delivers once the work that a request waits for is done"), async () => {
     const { open, calls, files } = setUp()
-    const reads = createDeferred<void>()
-    const outbox = open({ readsOver: () => reads.promise })
+    const first = createDeferred<void>()
+    const outbox = open({ firstDone: () => first.promise })
     await outbox.add(entry("one"))
     await outbox.flush(50)
     expect([calls.length, files().length]).toEqual([0, 1])
-    reads.resolve()
+    first.resolve()
     await outbox.flush(30_000)
     expect(calls.length).toBeGreaterThan(0)
     expect(files()).toEqual([])
