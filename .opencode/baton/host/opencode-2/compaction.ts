@@ -2,6 +2,7 @@ import type { Hooks } from "@opencode-ai/plugin"
 import { withDeadline } from "../async.ts"
 import { describeError, type Log } from "../log.ts"
 import type { CompactingOutput, Conversation, SummaryPlan } from "../port.ts"
+import { field } from "../schema.ts"
 import { cutText } from "../text.ts"
 import type { CompactionEvent, Context, RequestMessage } from "./context.ts"
 import { inTime, safely } from "./guard.ts"
@@ -17,9 +18,11 @@ const readConversation = async (
   log: Log,
 ): Promise<Conversation> => {
   try {
-    const [entries, { parentID }] = await inTime(
+    const [all, { parentID, revert }] = await inTime(
       Promise.all([session.context({ sessionID }), session.get({ sessionID })]),
     )
+    // Until the next message OpenCode shows what the user has undone. Ids grow with time.
+    const entries = revert ? all.filter((entry) => String(field(entry, "id")) < revert.messageID) : all
     const messages = toStoredMessages(sessionID, entries, { agent, model })
     return { messages, summary: shownSummary(entries), isUsers: parentID === undefined }
   } catch (error) {

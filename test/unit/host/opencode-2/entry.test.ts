@@ -160,12 +160,14 @@ test.each([
   await end()
 })
 
-test(promised("v2.B7", "where the feature has no prompt its plan is asked for, with the conversation"), async () => {
+test(promised("v2.B7", "where the feature has no prompt its plan is asked for, with what is not undone"), async () => {
   const entries = [
     { id: "msg_1", type: "compaction", status: "completed", summary: "before", metadata: { baton: "rescued" } },
     { id: "msg_2", type: "user", text: "go on" },
+    { id: "msg_3", type: "user", text: "undone" },
   ]
-  const { context, call } = createFake({ context: async () => entries })
+  const get = async () => ({ id: "ses_1", revert: { messageID: "msg_3" } })
+  const { context, call } = createFake({ context: async () => entries, get })
   const seen = vi.fn()
   const end = await serve("thing", context, async () => ({
     "experimental.session.compacting": compacting((output) => {
