@@ -248,7 +248,7 @@ const HAN = /\p{Script=Han}/u
 /** Chinese does not separate words: a sentence is as long as its characters. */
 const CHARACTERS_A_WORD = 2
 const countWords = (text: string): number =>
-  HAN.test(text) ? text.length / CHARACTERS_A_WORD : text.split(/\s+/).length
+  HAN.test(text) ? text.length / CHARACTERS_A_WORD : text.split(/[\s-]+/).length
 
 type Judged = { readonly type: LearningType; readonly teaches: boolean }
 

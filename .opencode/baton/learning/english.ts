@@ -31,6 +31,7 @@ const CORRECTIONS = make(
   `^(?:no[,.]? )?not (?:like (?:that|this)|(?:this|that) way)\\b[ ,;:.!–—-]+(?!please\\b|sorry|thanks|try|again|but)\\S+ \\S+ \\S`,
   `^(?:and |but )?you (?:must|have to|need to|should|are (?:supposed|meant|expected) to) (?:only |always )?use (?!this |that |it\\b|the (?:new|other|same|first|second)\\b|your )\\S`,
   `^you should(?: have|'ve) (?:used|put|called|asked|run|kept|written|taken|imported) \\S+ \\S`,
+  `^i(?:'ve)? (?:already )?told you[,:;–—-]+ ?\\S+ \\S+ \\S`,
   `^stop[,.!: –—-]+(?:please )?(?:we|never|always|you (?:must|should)|(?:${NOT}|use|ask|run)\\b)`,
   // no[,.]? (do|use|try|make|don't|instead|actually)
   `^(?:no+(?:pe)?|nah)[,.!;:…–— -]*[,.!;:…–—-][,.!;:…–— -]*(?:please |just |always |never |you (?:should|need to|have to|must) |let'?s |we (?:want|need|use|have|only|always|never)\\b|only |${NOT} |instead\\b|actually\\b|rather |(?:${CHANGE})\\b|it should|it(?:'s| is) (?:called|not)|(?:it|that|this|these|those|they|the \\S+) (?:should|must|has to|have to|needs? to|goes?|belongs?|lives?)\\b|i (?:meant|want(?:ed)?|said|asked)\\b|not (?!yet|now|really|at all|sure|today|that|necessarily|needed|possible)\\S+ \\S+)`,
@@ -74,10 +75,10 @@ const DECISIONS = make(
   `${CLAUSE}let'?s (?:call|name) (?!it a day|it quits)\\S+ \\S`,
   `${CLAUSE}let'?s put \\S.* (?:in|into|behind|under|on) `,
   `${CLAUSE}let'?s keep (?!going|it up|it simple|working|trying|this short|in touch|at it)\\S+ \\S+`,
-  `\\b(?:we|i|the team)(?:'ve| have)? (?:just |now |already |finally )?(?:decided|agreed|settled|opted)\\b (?:to|on|that|for|against|not)\\b`,
+  `\\b(?:we|i|the team)(?:'ve| have)? (?:just |now |already |finally )?(?:decided|agreed|settled|opted)\\b (?:to|on|that|for|against|not)\\b(?! (?:to )?(?:go to|go out|meet|eat|visit|travel|fly|drive|watch|buy|celebrate|postpone|move (?:the|it)|hire|pay|pause|wait|talk|see|order|skip|have (?:a|the|lunch|dinner)|pizza))`,
   `\\bwe (?:chose|picked|selected) \\S+.* (?:over|because|since|as|for)\\b`,
   `\\bwe(?:'re| are) (?:now )?(?:going with|sticking with|standardi[sz]ing on|moving (?:to|away from|off)|migrating (?:to|off|away)|dropping|staying (?:on|with))\\b`,
-  `\\bwe(?:'ll| will) (?!\\S+ (?:with )?(?:this|that|it|the (?:other|first|second|same|old))\\b)(?:use|go with|stick with|keep (?!you|going|an eye)\\S+|store|stay on|stay with|standardi[sz]e on|drop|support only|only support)\\b`,
+  `\\bwe(?:'ll| will) (?!\\S+ (?:with )?(?:my|your|this|that|it|the (?:other|first|second|same|old))\\b)(?:use|go with|stick with|keep (?!you|going|an eye)\\S+|store|stay on|stay with|standardi[sz]e on|drop|support only|only support)\\b`,
   `^(?:yes,? |yeah,? )?go with (?!your\\b|what|option|the (?:first|second|third|other)|it\\b|that\\b|this\\b|\\d|[a-d]\\b)\\S`,
 )
 
@@ -93,9 +94,9 @@ const PREFERENCES = make(
   `^(?:please )?(?:run|update|format|lint|test|check|ask|build|rebase|squash|verify|write|add) \\S.* (?:before|after) (?:each|every|any|you) (?:commit|push|merg|pull|pr\\b|releas|change|open|finish|install|add|delet|remov)`,
   `^(?:please )?(?:always )?ask (?:me )?(?:first |for (?:permission|approval) )?before (?:you )?(?:\\w+ing|add|install|delet|remov|chang|creat|push|commit|touch|mak|us)`,
   // Branch names must start with the ticket number.
-  `^(?:all |every |each |any |new |our )?(?:(?!the |this |that |these |those )\\S+ )?${CODE}(?: (?:in|of|for|under) \\S+)? (?:always |never )?${MODAL} (?:be |to |only |always |never |not |have )?\\S`,
-  `^(?:all |every |each |any |new |our )?(?:\\S+ )?${CODE}(?: (?:are|is|go|goes|live|lives|stay|stays))? (?:always |only |never )?(?:(?:written )?in (?:\\S+ )?(?:english|german|french|spanish|lower ?case|upper ?case|camel ?case|pascal ?case|snake[_ ]?case|kebab[- ]?case|present tense|imperative|the imperative)|as (?:verbs?|nouns?)|without \\S+)(?: only|,? please|,? always|, never .*)?$`,
-  `^(?:all |every |each |any |new |our )?(?:(?!the |this |that )\\S+ )?${CODE} (?:are|is|live|lives|go|goes|use|uses|start|starts|begin|follow|follows|stay|stays|come|comes|belong|belongs|have|has|need|needs|get|gets) .*\\b${HERE}$`,
+  `^(?!(?:\\S+ )?comments? (?!.*\\b(?:english|german|explain|why|code)\\b))(?:all |every |each |any |new |our )?(?:(?!the |this |that |these |those |an? )\\S+ )?${CODE}(?: (?:in|of|for|under) \\S+)? (?:always |never )?${MODAL} (?:be |to |only |always |never |not |have )?\\S`,
+  `^(?:all |every |each |any |new |our )?(?:\\S+ )?${CODE}(?: (?:are|is|go|goes|live|lives|stay|stays))? (?:always |only |never )?(?:(?:written )?in (?:\\S+ )?(?:english|german|french|spanish|lower ?case|upper ?case|camel ?case|pascal ?case|snake[_ ]?case|kebab[- ]?case|present tense|imperative|the imperative)|in \\S+ style|as (?:verbs?|nouns?)|without \\S+)(?: only|,? please|,? always|, never .*)?$`,
+  `^(?!.*\\b(?:failing|missing|broken|slow|red|green|wrong|weird|fine|ok|flaky|not)\\b)(?:all |every |each |any |new |our )?(?:(?!the |this |that )\\S+ )?${CODE} (?:are|is|live|lives|go|goes|use|uses|start|starts|begin|follow|follows|stay|stays|come|comes|belong|belongs|have|has|need|needs|get|gets) .*\\b${HERE}$`,
   `^i (?:don'?t|do not|never) (?:want|need|like) (?:to see )?(?:any )?(?!of\\b|this|that|these|those|the\\b)(?:\\S+ ){0,3}?${CODE}\\b`,
   `\\b(?:is|are) (?:strictly |absolutely )?(?:forbidden|prohibited|banned|not allowed|off limits|taboo)\\b`,
   `${CLAUSE}(?:please )?(?:always|never) (?:${DO})\\b`,
@@ -179,6 +180,8 @@ const NOT_ABOUT_WORKING = excludes(
   `\\bfor (?:this|the) (?:demo|change|pr|pull request|commit|branch|release|one|task|file|case|feature|ticket|bug|fix|page|session|call|part|step|moment|time being|hotfix|spike|prototype|experiment|test run|screenshot)\\b`,
   `\\b(?:just|only) (?:this )?once\\b|\\bthis (?:one )?time\\b|\\bwhile (?:i'm|we're|i am|we are|you're)\\b|\\bagain,? please$`,
   `\\b(?:postpone|reschedule|move the|cancel the|my (?:boss|manager|wife|husband|team ?lead|mother))\\b.*`,
+  `^(?:no+[,.]? )?(?:i meant |it's |use |only |in )?the (?:other|first|second|third|last|previous|next|left|right|upper|lower|top|bottom) \\S+$`,
+  `\\b(?:offsite|the talk|dentist)\\b`,
   `\\brevert$|\\brevert (?:it|that|this|them|everything|all)\\b`,
 )
 

@@ -47,7 +47,7 @@ const PREFERENCES = make(
   `^${PLEASE}(?:pas|aucune?|jamais|rien) .*\\b${UNASKED}`,
   `^${PLEASE}(?:ne |n')(?:utilise|mets|ecris|ajoute|cree|importe|fais|mocke|laisse|commite|committe|genere|pousse|melange|edite|touche|squashe)(?:z)? (?:pas|plus) (?!.*\\b(?:encore|maintenant|ca|cela|cette|tout|l'autre)\\b).*\\b${CODE}\\b`,
   `^${PLEASE}(?:et )?(?:pas d(?:e |')|aucune? |jamais d(?:e |')|zero |sans )(?!probleme|souci|soucis|changement|erreur|panique|idee|doute|pression|nouvelles)(?!.*\\b(?:est|sont|a ete|marche|fonctionne|trouve|trouves|reste)\\b)(?:\\S+ ){0,3}?(?:\\S*')?${CODE}\\b`,
-  `^(?:a partir de maintenant|desormais|dorenavant|a l'avenir|a present|par defaut|en general|en regle generale)\\b,? (?!(?:\\S+ )?(?:chaque|tou[ts]|toutes|tous|les?|la|une?) (?!${CODE}))\\S+ \\S`,
+  `^(?:a partir de maintenant|desormais|dorenavant|a l'avenir|a present|par defaut|en general|en regle generale)\\b,? (?!(?:\\S+ )?(?:chaque|tou[ts]|toutes|tous|les?|la|une?) (?!${CODE})|(?:on|nous|vous|tu|il|elle|ils) p)\\S+ \\S`,
   `^(?:tous |toutes )?(?:les |le |la |chaque |l'|nos )?${CODE}(?: (?:en|dans|de|du|des) \\S+)? (?:${ALWAYS}|${NEVER}|doivent|doit|seulement|uniquement|vont|va|se mettent|ont besoin) \\S`,
   `^(?:tous |toutes )?(?:les |le |la |chaque |l')?${CODE}(?: (?:toujours|seulement|uniquement|doivent etre|s'ecrivent))? en (?:anglais|francais|minuscules?|majuscules?|camelcase|snake_case|kebab-case|imperatif)\\b`,
   `^(?:avant|apres) (?:chaque|de|tout|toute) (?:\\S+ ){0,4}?(?:${CODE}|comm?iter|pousser|merger)\\b.* \\S+`,
@@ -66,7 +66,7 @@ const INSIGHTS = make(
 )
 
 const USERS =
-  "(?:utilisateurs?|utilisatrices?|clients?(?! (?:de|http|api|rest|sql|grpc)\\b)|clientes?|visiteurs?|invites|administrateurs?|internautes?|acheteurs?)"
+  "(?:utilisateurs?|utilisatrices?|clients?(?! (?:de|existant|qui|http|api|rest|sql|grpc)\\b)|clientes?|visiteurs?|invites|administrateurs?|internautes?|acheteurs?)"
 
 export const FRENCH: Rules = {
   fillers:

@@ -46,7 +46,7 @@ const PREFERENCES = make(
   `\\bno (?:quiero que|debes|puedes|hay que) .*\\b${UNASKED}`,
   `^(?:por favor,? )?no (?:uses|utilices|pongas|escribas|anadas|agregues|crees|importes|metas|hagas|mockees|dejes|commitees|generes|subas|mezcles|abrevies|edites|toques) (?!esto|eso|ese|este|esa|esta|nada|mas|otr|aun|todavia|ahora)(?!.*\\b(?:todavia|aun|ahora)\\b)(?:\\S+ ){0,5}?${CODE}\\b`,
   `^(?:por favor,? )?(?:y )?(?:sin|nada de|ningun|ninguna|prohibidos?|prohibidas?|cero) (?!problema|prisa|cambios|errores|novedad|duda|embargo|mas)(?!.*\\b(?:esta|estan|hay|es|son|funciona|falla)\\b)(?:\\S+ ){0,3}?${CODE}\\b`,
-  `^(?:a partir de ahora|de ahora en adelante|desde ahora|en adelante|en el futuro|por defecto|como regla|por norma|en general)\\b,? (?!(?:\\S+ )?(?:cada|tod[oa]s?|el|la|los|las|un|una) (?!${CODE}))\\S+ \\S`,
+  `^(?:a partir de ahora|de ahora en adelante|desde ahora|en adelante|en el futuro|por defecto|como regla|por norma|en general)\\b,? (?!(?:\\S+ )?(?:cada|tod[oa]s?|el|la|los|las|un|una) (?!${CODE})|se puede|puede|podemos|podran)\\S+ \\S`,
   `^(?:todos |todas )?(?:los |las |el |la |cada |nuestr\\S+ )?${CODE}(?: (?:en|de|del) \\S+)? (?:${ALWAYS}|${NEVER}|deben|debe|tienen que|tiene que|van|va|solo|necesitan?|llevan?) \\S`,
   `^(?:todos |todas )?(?:los |las |el |la |cada )?${CODE}(?: (?:siempre|solo))? en (?:ingles|espanol|minusculas?|mayusculas?|castellano|camelcase|snake_case|kebab-case|imperativo|presente)\\b`,
   `^(?:antes|despues) de (?:cada|hacer|un|subir|mergear|commitear|abrir|cambiar) .*\\b(?:${DO}|hay que|debes|tienes que|${ALWAYS})\\b`,
@@ -64,7 +64,7 @@ const INSIGHTS = make(
 )
 
 const USERS =
-  "(?:usuari[oa]s?|clientes?(?! (?:de|http|api|rest|sql|grpc)\\b)|visitantes|invitad[oa]s|administradores|compradores)"
+  "(?:usuari[oa]s?|clientes?(?! (?:de|que|http|api|rest|sql|grpc)\\b)|visitantes|invitad[oa]s|administradores|compradores)"
 
 export const SPANISH: Rules = {
   fillers:
