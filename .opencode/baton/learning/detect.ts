@@ -124,6 +124,8 @@ const OWN_LABELS =
 const SPEAKER = /^\s*(?:@?\p{L}[\p{L}\d._-]{0,19}(?: \p{L}[\p{L}.-]{0,19})?) ?[:：]\s?\S/u
 const CHINESE_SPEAKER =
   /^\s*(?!注意|重要|决定|规则|提醒|备注|约定|另外|记住|说明|更正|纠正|要求|规范|不对|不是|代码|提交|注释)\p{Script=Han}{2,4}[：:]/u
+/** `Lisa (10:41): …` */
+const SPOKEN_AT = /^\s*@?\p{L}[\p{L} ._-]{0,30}[([]\d{1,2}[:.h]\d\d[^\])]{0,6}[)\]]\s*[:：-]/u
 /** `Lisa, 10:41`: what follows was said by Lisa. */
 const SPEAKER_AT =
   /^\s*(?:\[?@?\p{L}[\p{L} ._-]{0,30}[,，]?\s+(?:[-—–|(]\s*)?(?:(?:at|um|à) )?\d{1,2}[:.h]\d\d(?: ?[ap]\.?m\.?)?[\])]?:?\s*)$/iu
@@ -163,6 +165,7 @@ const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS
 const isMachineLine = (line: string): boolean =>
   !isShort(line) ||
   CHINESE_SPEAKER.test(line) ||
+  SPOKEN_AT.test(line) ||
   (MACHINE_LINES.some((pattern) => pattern.test(line)) && !OWN_LABELS.test(line))
 
 const isSpoken = (line: string): boolean => isShort(line) && SPEAKER.test(line) && !OWN_LABELS.test(line)
@@ -248,7 +251,7 @@ const HAN = /\p{Script=Han}/u
 /** Chinese does not separate words: a sentence is as long as its characters. */
 const CHARACTERS_A_WORD = 2
 const countWords = (text: string): number =>
-  HAN.test(text) ? text.length / CHARACTERS_A_WORD : text.split(/\s+/).length
+  HAN.test(text) ? text.length / CHARACTERS_A_WORD : text.split(/[\s-]+/).length
 
 type Judged = { readonly type: LearningType; readonly teaches: boolean }
 

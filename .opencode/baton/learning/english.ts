@@ -16,21 +16,22 @@ const HERE =
   "(?:in this (?:repo|repository|project|code ?base|team|monorepo|package|app|service)|(?:around )?here|everywhere)"
 /** The subjects of rules about the way of working, unlike those of a program's requirements. */
 const CODE =
-  "(?:(?:branch|function|method|class|variable|file|type|test|module|component|package|constant|column|table|parameter)[- ]names?|commit messages?|commits?|branch(?:es)?|pull requests?|prs?|(?:unit |integration |e2e |end-to-end )?tests?|(?:test|source|spec|config|markdown|fixture|generated|helper|utility) files?|(?:public |pure |helper |async |arrow |exported )?functions?|methods?|class(?:es)?|(?:global |env |environment )?variables?|globals?|(?:absolute |relative |wildcard |unused )?imports?|(?:default |named )?exports?|modules?|packages|(?:npm )?dependenc(?:y|ies)|constants?|enums?|interfaces?|hooks?|(?:database |db )?migrations?|docstrings?|(?:code )?comments?|types?|(?:sql |raw )?quer(?:y|ies)|sql|repositor(?:y|ies)|controllers?|services|handlers?|components?|(?:changelog|release) (?:entr(?:y|ies)|notes?)|changelog|readmes?|code|identifiers?|fixtures?|mocks?|mocking|linter|formatter|logger|console\\.log|logging|log statements?|print statements?|emojis?|semicolons?|tabs|trailing commas|(?:inline|css) styles?|stylesheets?|magic (?:numbers?|strings?)|abbreviations?|todos?|todo comments?|typescript|javascript|python|any|ternar(?:y|ies)|decorators?|singletons?|side effects?|force[- ]push(?:es)?|merge commits?|feature branch(?:es)?|co-?author\\S*|secrets|credentials|scripts?|source code|snapshots?|stack traces?|error codes|generics|callbacks?|promises?|loops?|indentation|line endings|wildcards?|aliases|barrel files?|boilerplate|vendored code|dead code)"
+  "(?:(?:branch|function|method|class|variable|file|type|test|module|component|package|constant|column|table|parameter)[- ]names?|(?:commit|error|log|exception) messages?|commits?|branch(?:es)?|pull requests?|prs?|(?:unit |integration |e2e |end-to-end )?tests?|(?:test|source|spec|config|markdown|fixture|generated|helper|utility) files?|(?:public |pure |helper |async |arrow |exported )?functions?|methods?|class(?:es)?|(?:global |env |environment )?variables?|globals?|(?:absolute |relative |wildcard |unused )?imports?|(?:default |named )?exports?|modules?|packages|(?:npm )?dependenc(?:y|ies)|constants?|enums?|interfaces?|hooks?|(?:database |db )?migrations?|docstrings?|(?:code )?comments?|types?|(?:sql |raw )?quer(?:y|ies)|sql|repositor(?:y|ies)|controllers?|services|handlers?|components?|(?:changelog|release) (?:entr(?:y|ies)|notes?)|changelog|readmes?|code|identifiers?|fixtures?|mocks?|mocking|linter|formatter|logger|console\\.log|logging|log statements?|print statements?|emojis?|semicolons?|tabs|trailing commas|(?:inline|css) styles?|stylesheets?|magic (?:numbers?|strings?)|abbreviations?|todos?|todo comments?|typescript|javascript|python|any|ternar(?:y|ies)|decorators?|singletons?|side effects?|force[- ]push(?:es)?|merge commits?|feature branch(?:es)?|co-?author\\S*|secrets|credentials|scripts?|source code|snapshots?|stack traces?|error codes|generics|callbacks?|promises?|loops?|indentation|line endings|wildcards?|aliases|barrel files?|boilerplate|vendored code|dead code)"
 /** Parts of a program that its users see. */
 const SEEN =
   "(?:colou?rs?|badges?|buttons?|labels?|icons?|texts?|titles?|headers?|headings?|footers?|sidebars?|menus?|dialogs?|modals?|pages?|prices?|logos?|images?|fonts?|paddings?|margins?|rows?|columns?|lists?|forms?|fields?|charts?|maps?|tooltips?|popups?|banners?|screens?|panels?|cards?|links?|checkbox(?:es)?|dropdowns?|inputs?|notifications?|messages?|invoices?|orders?|payments?|customers?|users?|visitors?|guests?|admins?|accounts?|profiles?|products?|carts?|e-?mails?|passwords?|uploads?|downloads?|exports?|reports?|search|results?|endpoints?|servers?|apis?|app|application|site|website|avatars?|cursor|scrollbar|toolbar|navbar|tab|spinner|placeholder|toast|calendar|timer|game|player|score)"
-const MODAL = "(?:must|should|has to|have to|needs? to|needs|can only|cannot|can't|shouldn't|mustn't)"
+const MODAL = "(?:must|should|has to|have to|needs? to|needs?|can only|cannot|can't|shouldn't|mustn't)"
 
 const CORRECTIONS = make(
   "correction",
   // no, pnpm not npm
-  `^no+(?:pe)?[ ,.!:;–—-]+(?!.*\\b(?:is|are|was|were|do|does|did|will|can|could|would|has|have|had|still|it|i|there|maybe|or|if|why|left|right|top|bottom|red|green|blue|black|white|gr[ae]y|bigger|smaller|first|second|yet)\\b)(?!not\\b)[^\\s,]{2,}(?: [^\\s,]+)?(?: [^\\s,]+)?,? (?:and )?(?:not|never|instead of|rather than) [^\\s,]{2,}(?: [^\\s,]+)?(?: [^\\s,]+)?(?:,? please)?$`,
-  `^(?:but |and |in )?(?:this|our|the) (?:project|repo|repository|code ?base|monorepo|team|package|library)(?: here)? (?:always |only )?(?:uses?|runs? on|targets|requires|follows|sticks to|is (?:written in|on|using|built with)|writes|tests with|works with|has|is) .*(?:,? not |\\binstead of |\\brather than |, never |\\beverywhere$)`,
+  `^no+(?:pe)?[ ,.!:;–—-]+(?!.*\\b(?:is|are|was|were|do|does|did|will|can|could|would|has|have|had|still|it|i|there|maybe|or|if|why|left|right|top|bottom|red|green|blue|gr[ae]y|january|february|march|april|june|july|august|september|october|november|december|bigger|smaller|first|second|yet)\\b)(?!not\\b)[^\\s,]{2,}(?: [^\\s,]+)?(?: [^\\s,]+)?,? (?:and )?(?:not|never|instead of|rather than) [^\\s,]{2,}(?: [^\\s,]+)?(?: [^\\s,]+)?(?:,? please)?$`,
+  `^(?:but |and |in )?(?:this|our|the) (?:project|repo|repository|code ?base|monorepo|team|package|library)(?: here)? (?:always |only )?(?:uses?|runs? on|targets|requires|follows|sticks to|is (?:written in|on|using|built with)|writes|tests with|works with|is) .*(?:,? not (?!one|two|three|four|\\d)|\\binstead of |\\brather than |, never |\\beverywhere$)`,
   `^(?:but )?(?:here )?(?:we|we're|we are)(?: only| always)? (?:use|run|write|test|build|deploy|format|lint|stick|target|support|on|using|import|name|keep) .*(?:,? (?:and )?not |, never |\\binstead of |\\brather than )(?!yet|now|to |for now|the same|really|in the mood)\\S`,
   `^(?:no[,.]? )?not (?:like (?:that|this)|(?:this|that) way)\\b[ ,;:.!–—-]+(?!please\\b|sorry|thanks|try|again|but)\\S+ \\S+ \\S`,
   `^(?:and |but )?you (?:must|have to|need to|should|are (?:supposed|meant|expected) to) (?:only |always )?use (?!this |that |it\\b|the (?:new|other|same|first|second)\\b|your )\\S`,
   `^you should(?: have|'ve) (?:used|put|called|asked|run|kept|written|taken|imported) \\S+ \\S`,
+  `^i(?:'ve)? (?:already )?told you[,:;–—-]+ ?\\S+ \\S+ \\S`,
   `^stop[,.!: –—-]+(?:please )?(?:we|never|always|you (?:must|should)|(?:${NOT}|use|ask|run)\\b)`,
   // no[,.]? (do|use|try|make|don't|instead|actually)
   `^(?:no+(?:pe)?|nah)[,.!;:…–— -]*[,.!;:…–—-][,.!;:…–— -]*(?:please |just |always |never |you (?:should|need to|have to|must) |let'?s |we (?:want|need|use|have|only|always|never)\\b|only |${NOT} |instead\\b|actually\\b|rather |(?:${CHANGE})\\b|it should|it(?:'s| is) (?:called|not)|(?:it|that|this|these|those|they|the \\S+) (?:should|must|has to|have to|needs? to|goes?|belongs?|lives?)\\b|i (?:meant|want(?:ed)?|said|asked)\\b|not (?!yet|now|really|at all|sure|today|that|necessarily|needed|possible)\\S+ \\S+)`,
@@ -59,7 +60,7 @@ const CORRECTIONS = make(
   `^${NOT} (?:${DO})\\b.*[,;:.—–-] ?(?:please )?(?:just |rather |but )?(?:use|do|keep|put|call|return|go|pass|write|make|leave|there(?:'s| is)|we have|we already)\\b`,
   `^${NOT} (?:${DO})\\b.* instead$`,
   `^${NOT} (?:${DO})\\b.*\\b(?:any ?more|again|ever)$`,
-  `^not (?!sure|yet|now|really|bad|only|that |too|quite|at all|today|all|so |very|much|many|everything|necessarily|an? |\\w+(?:ing|ed)\\b|found|possible|good|great|helpful|important|urgent|true|ready|done|able|necessary|the (?:best|prettiest|same|first|worst|end|only)|my |because|just|like )\\S+(?: \\S+){0,6}, ?(?!but it|though|i |it'?s|so |thanks|please |see |can |why )\\S+`,
+  `^not (?!what i (?:expected|thought|hoped)|sure|yet|now|really|bad|only|that |too|quite|at all|today|all|so |very|much|many|everything|necessarily|an? |\\w+(?:ing|ed)\\b|found|possible|good|great|helpful|important|urgent|true|ready|done|able|necessary|the (?:best|prettiest|same|first|worst|end|only)|my |because|just|like )\\S+(?: \\S+){0,6}, ?(?!but it|though|i |it'?s|so |thanks|please |see |can |why )\\S+`,
   `(?:^|: )not the .+, (?:but )?the `,
   `^wrong (?:file|branch|folder|directory|function|approach|one|version|database|table|place|test|component|way|endpoint|name|order|module|package|env|environment|type|unit|format)\\b[,:;.—–-]+ ?\\S+ \\S+`,
   `\\b(?:that|this|it)(?:'s| is) not how (?:we|i|it|this|that|the)\\b`,
@@ -74,10 +75,10 @@ const DECISIONS = make(
   `${CLAUSE}let'?s (?:call|name) (?!it a day|it quits)\\S+ \\S`,
   `${CLAUSE}let'?s put \\S.* (?:in|into|behind|under|on) `,
   `${CLAUSE}let'?s keep (?!going|it up|it simple|working|trying|this short|in touch|at it)\\S+ \\S+`,
-  `\\b(?:we|i|the team)(?:'ve| have)? (?:just |now |already |finally )?(?:decided|agreed|settled|opted)\\b (?:to|on|that|for|against|not)\\b`,
+  `\\b(?:we|i|the team)(?:'ve| have)? (?:just |now |already |finally )?(?:decided|agreed|settled|opted)\\b (?:to|on|that|for|against|not)\\b(?! (?:to )?(?:go to|go out|meet|eat|visit|travel|fly|drive|watch|buy|celebrate|postpone|move (?:the|it)|hire|pay|pause|wait|talk|see|order|skip|have (?:a|the|lunch|dinner)|pizza|cancel|leave|invite))`,
   `\\bwe (?:chose|picked|selected) \\S+.* (?:over|because|since|as|for)\\b`,
   `\\bwe(?:'re| are) (?:now )?(?:going with|sticking with|standardi[sz]ing on|moving (?:to|away from|off)|migrating (?:to|off|away)|dropping|staying (?:on|with))\\b`,
-  `\\bwe(?:'ll| will) (?!\\S+ (?:with )?(?:this|that|it|the (?:other|first|second|same|old))\\b)(?:use|go with|stick with|keep (?!you|going|an eye)\\S+|store|stay on|stay with|standardi[sz]e on|drop|support only|only support)\\b`,
+  `\\bwe(?:'ll| will) (?!\\S+ (?:with )?(?:my|your|this|that|it|the (?:other|first|second|same|old))\\b)(?:use|go with|stick with|keep (?!you|going|an eye)\\S+|store|stay on|stay with|standardi[sz]e on|drop|support only|only support)\\b`,
   `^(?:yes,? |yeah,? )?go with (?!your\\b|what|option|the (?:first|second|third|other)|it\\b|that\\b|this\\b|\\d|[a-d]\\b)\\S`,
 )
 
@@ -93,9 +94,9 @@ const PREFERENCES = make(
   `^(?:please )?(?:run|update|format|lint|test|check|ask|build|rebase|squash|verify|write|add) \\S.* (?:before|after) (?:each|every|any|you) (?:commit|push|merg|pull|pr\\b|releas|change|open|finish|install|add|delet|remov)`,
   `^(?:please )?(?:always )?ask (?:me )?(?:first |for (?:permission|approval) )?before (?:you )?(?:\\w+ing|add|install|delet|remov|chang|creat|push|commit|touch|mak|us)`,
   // Branch names must start with the ticket number.
-  `^(?:all |every |each |any |new |our )?(?:(?!the |this |that |these |those )\\S+ )?${CODE}(?: (?:in|of|for|under) \\S+)? (?:always |never )?${MODAL} (?:be |to |only |always |never |not |have )?\\S`,
-  `^(?:all |every |each |any |new |our )?(?:\\S+ )?${CODE}(?: (?:are|is|go|goes|live|lives|stay|stays))? (?:always |only |never )?(?:(?:written )?in (?:\\S+ )?(?:english|german|french|spanish|lower ?case|upper ?case|camel ?case|pascal ?case|snake[_ ]?case|kebab[- ]?case|present tense|imperative|the imperative)|as (?:verbs?|nouns?)|without \\S+)(?: only|,? please|,? always|, never .*)?$`,
-  `^(?:all |every |each |any |new |our )?(?:(?!the |this |that )\\S+ )?${CODE} (?:are|is|live|lives|go|goes|use|uses|start|starts|begin|follow|follows|stay|stays|come|comes|belong|belongs|have|has|need|needs|get|gets) .*\\b${HERE}$`,
+  `^(?!(?:\\S+ )?comments? (?!.*\\b(?:english|german|explain|why|code)\\b))(?:all |every |each |any |new |our )?(?:(?!the |this |that |these |those |an? )\\S+ )?${CODE}(?: (?:in|of|for|under) \\S+)? (?:always |never )?${MODAL} (?:be |to |only |always |never |not |have )?\\S`,
+  `^(?:all |every |each |any |new |our )?(?:\\S+ )?${CODE}(?: (?:are|is|go|goes|live|lives|stay|stays))? (?:always |only |never )?(?:(?:written )?in (?:\\S+ )?(?:english|german|french|spanish|lower ?case|upper ?case|camel ?case|pascal ?case|snake[_ ]?case|kebab[- ]?case|present tense|imperative|the imperative)|in \\S+ style|as (?:verbs?|nouns?)|without \\S+)(?: only|,? please|,? always|, never .*)?$`,
+  `^(?!.*\\b(?:failing|missing|broken|slow|red|green|wrong|weird|fine|ok|flaky|not)\\b)(?:all |every |each |any |new |our )?(?:(?!the |this |that )\\S+ )?${CODE} (?:are|is|live|lives|go|goes|use|uses|start|starts|begin|follow|follows|stay|stays|come|comes|belong|belongs|have|has|need|needs|get|gets) .*\\b${HERE}$`,
   `^i (?:don'?t|do not|never) (?:want|need|like) (?:to see )?(?:any )?(?!of\\b|this|that|these|those|the\\b)(?:\\S+ ){0,3}?${CODE}\\b`,
   `\\b(?:is|are) (?:strictly |absolutely )?(?:forbidden|prohibited|banned|not allowed|off limits|taboo)\\b`,
   `${CLAUSE}(?:please )?(?:always|never) (?:${DO})\\b`,
@@ -178,7 +179,10 @@ const NOT_ABOUT_WORKING = excludes(
   `\\b(?:server|staging|prod|production|ci|build|vpn|network|internet|wifi|database|db|site|machine|laptop|pipeline|runner|proxy)(?: is|'s| was| are) (?:\\w+ )?(?:restarting|rebooting|down|up|back|slow|broken|red|green|busy|offline|migrating|deploying|being|unreachable|running|full)\\b`,
   `\\bfor (?:this|the) (?:demo|change|pr|pull request|commit|branch|release|one|task|file|case|feature|ticket|bug|fix|page|session|call|part|step|moment|time being|hotfix|spike|prototype|experiment|test run|screenshot)\\b`,
   `\\b(?:just|only) (?:this )?once\\b|\\bthis (?:one )?time\\b|\\bwhile (?:i'm|we're|i am|we are|you're)\\b|\\bagain,? please$`,
-  `\\b(?:postpone|reschedule|move the|cancel the|my (?:boss|manager|wife|husband|team ?lead|mother))\\b.*`,
+  `\\b(?:postpone|reschedule|my (?:boss|manager|wife|husband|team ?lead|mother))\\b.*`,
+  `^(?:no+[,.]? )?(?:i meant |it's |use |only |in )?the (?:other|first|second|third|last|previous|next|left|right|upper|lower|top|bottom) \\S+$`,
+  `\\b(?:offsite|the talk|dentist|trip|hotel|restaurant|gift|summer|winter|sun|mornings|evenings|big room|meeting room)\\b`,
+  `\\b(?:use|with|take|want|prefer|pick|to) the \\S+ ones?$`,
   `\\brevert$|\\brevert (?:it|that|this|them|everything|all)\\b`,
 )
 

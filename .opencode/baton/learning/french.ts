@@ -24,7 +24,7 @@ const CORRECTIONS = make(
   `^${NO} ?[,.;:!–—-]+ ?(?:jamais de|pas de|n'\\S+ jamais|ne \\S+ (?:jamais|pas)) .*\\S+ \\S`,
   `^${NO} ?[,.;:!–—-]+ ?(?:le|la|les|ca|l'\\S+) (?:\\S+ ){0,3}?(?:doit|doivent|va|vont|s'appelle|est|sont) .*${INSTEAD}`,
   `^(?:pas comme (?:ca|cela)|pas ainsi|pas de cette (?:facon|maniere)|ce n'(?:est|etait) pas (?:ca|cela|ce que)|c'est pas (?:ca|ce que)|c'est faux|ca ne va pas|ce n'est pas comme ca|je ne voulais pas dire)\\b(?:[^,;:.–—-]{0,30})[ ,;:.!–—-]+(?!essaie encore|desole)\\S+ \\S+ \\S`,
-  `\\b${HERE}\\b.*\\b(?:on|nous|utilise|emploie|tourne|passe)\\b .*${INSTEAD}\\S`,
+  `\\b${HERE}\\b.*\\b(?:on|nous|utilise|emploie|tourne|passe|est)\\b .*${INSTEAD}\\S`,
   `\\b(?:on utilise|nous utilisons|on prend|on ecrit|on travaille avec|on emploie|on passe par|on met|on teste) .*${INSTEAD}\\S`,
   `^${PLEASE}${DO} ${NAMED}\\S.*${INSTEAD}\\S`,
   `\\b(?:tu dois|vous devez|il faut|tu devrais|vous devriez) (?:toujours )?(?:utiliser|employer|passer par|se servir|prendre) ${NAMED}\\S`,
@@ -46,8 +46,8 @@ const PREFERENCES = make(
   `\\b(?:ne |n')\\S+ (?:pas|rien|jamais|aucune?)\\b.*\\b${UNASKED}`,
   `^${PLEASE}(?:pas|aucune?|jamais|rien) .*\\b${UNASKED}`,
   `^${PLEASE}(?:ne |n')(?:utilise|mets|ecris|ajoute|cree|importe|fais|mocke|laisse|commite|committe|genere|pousse|melange|edite|touche|squashe)(?:z)? (?:pas|plus) (?!.*\\b(?:encore|maintenant|ca|cela|cette|tout|l'autre)\\b).*\\b${CODE}\\b`,
-  `^${PLEASE}(?:et )?(?:pas d(?:e |')|aucune? |jamais d(?:e |')|zero |sans )(?!probleme|souci|soucis|changement|erreur|panique|idee|doute|pression|nouvelles)(?!.*\\b(?:est|sont|a ete|marche|fonctionne|trouve|trouves|reste)\\b)(?:\\S+ ){0,3}?(?:\\S*')?${CODE}\\b`,
-  `^(?:a partir de maintenant|desormais|dorenavant|a l'avenir|a present|par defaut|en general|en regle generale)\\b,? (?!(?:\\S+ )?(?:chaque|tou[ts]|toutes|tous|les?|la|une?) (?!${CODE}))\\S+ \\S`,
+  `^${PLEASE}(?:et )?(?:pas d(?:e |')|aucune? |jamais d(?:e |')|zero |sans )(?!probleme|souci|soucis|changement|erreur|panique|idee|doute|pression|nouvelles)(?!.*\\b(?:est|sont|a ete|marche|fonctionne|trouve|trouves|reste|pour ca|pour cela)\\b)(?:\\S+ ){0,3}?(?:\\S*')?${CODE}\\b`,
+  `^(?:a partir de maintenant|desormais|dorenavant|a l'avenir|a present|par defaut|en general|en regle generale)\\b,? (?!(?:chaque|tou[ts]|toutes|tous|les?|la|une?) (?!${CODE})|(?:on|nous|vous|tu|il|elle|ils) p)\\S+ \\S`,
   `^(?:tous |toutes )?(?:les |le |la |chaque |l'|nos )?${CODE}(?: (?:en|dans|de|du|des) \\S+)? (?:${ALWAYS}|${NEVER}|doivent|doit|seulement|uniquement|vont|va|se mettent|ont besoin) \\S`,
   `^(?:tous |toutes )?(?:les |le |la |chaque |l')?${CODE}(?: (?:toujours|seulement|uniquement|doivent etre|s'ecrivent))? en (?:anglais|francais|minuscules?|majuscules?|camelcase|snake_case|kebab-case|imperatif)\\b`,
   `^(?:avant|apres) (?:chaque|de|tout|toute) (?:\\S+ ){0,4}?(?:${CODE}|comm?iter|pousser|merger)\\b.* \\S+`,
@@ -66,7 +66,7 @@ const INSIGHTS = make(
 )
 
 const USERS =
-  "(?:utilisateurs?|utilisatrices?|clients?(?! (?:de|http|api|rest|sql|grpc)\\b)|clientes?|visiteurs?|invites|administrateurs?|internautes?|acheteurs?)"
+  "(?:utilisateurs?|utilisatrices?|clients?(?! (?:de|existant|qui|http|api|rest|sql|grpc)\\b)|clientes?|visiteurs?|invites|administrateurs?|internautes?|acheteurs?)"
 
 export const FRENCH: Rules = {
   fillers:
@@ -87,7 +87,7 @@ export const FRENCH: Rules = {
     `^(?:le |la |les |l'|un |une |des |chaque |tous |toutes |tout |toute |aucun |aucune |ce |cette |nos |notre )(?!(?:les |\\S+ )?${CODE}\\b)(?!(?:projet|depot|repo\\S*|equipe|decision)\\b)(?:\\S+ ){0,8}?(?:doit|doivent|devrait|devraient|peut|peuvent|a|ont|recoit|recoivent|s'affiche|est|sont|apparait|se|renvoie|affiche|va|vont|${ALWAYS}|${NEVER})\\b`,
     `\\b(?:bouton|boutons|dialogues?|fenetres?|page|menu|pied de page|en-tete|barre|icone|formulaire|factures?|commandes|endpoints?|prix|couleur|logo|images?|liste|tableau|lignes?) (?:\\S+ ){0,4}?(?:doit|doivent|${ALWAYS}|${NEVER}|se|est|sont|a)\\b`,
     `\\b(?:doit|doivent) (?:toujours|jamais|pouvoir|s'|apparaitre|renvoyer|afficher)`,
-    `\\b(?:reunion|demo|bureau|fete|vacances|dejeuner|diner|cafe|a \\d+ ?h|\\d+ heures?|midi|meteo|train|medecin|presentation|telephone|numero est|appelle[rz]? jamais|appelle[rz]? (?:\\S+ )?(?:avant|apres)|reporter|decaler|anniversaire|retro|standup|atelier|week-?end|redemarr\\S+|livraison est|point de)\\b`,
+    `\\b(?:voyage|sortie|annuler|janvier|fevrier|mars|avril|juin|juillet|aout|septembre|octobre|novembre|decembre|reunion|demo|bureau|fete|vacances|dejeuner|diner|cafe|a \\d+ ?h|\\d+ heures?|midi|meteo|train|medecin|presentation|telephone|numero est|appelle[rz]? jamais|appelle[rz]? (?:\\S+ )?(?:avant|apres)|reporter|decaler|anniversaire|retro|standup|atelier|week-?end|redemarr\\S+|livraison est|point de)\\b`,
     `^(?!.*\\b(?:deploi|deploy|merge|push|pouss|publi|livr))(?:.*\\b)?(?:lundis?|mardis?|mercredis?|jeudis?|vendredis?|samedis?|dimanches?)\\b`,
     `\\b(?:serveur|staging|prod|ci|build|vpn|reseau|base de donnees) (?:est|a|va|etait|redemarre|tombe)\\b`,
     `^(?:non|nan)[ ,.!]+(?:merci|pas (?:encore|besoin|maintenant|vraiment|du tout|grave|la peine)|c'est|ce n'est|ca (?:va|marche|ne)|il|elle|je |j'|toujours|regarde|l'autre|attends|rien|tout va|laisse tomber|reessaie|recommence)`,

@@ -20,7 +20,7 @@ const CUES = [
   "patterns?|anti-?patterns?|bad|terrible|horrible|awful|dangerous|here|everywhere|this|now|future|general|default",
   "every|each|whenever|mind|aware|remember|note|fyi|record|heads|know|important|reminder|reason|turns",
   "generated|auto-?generated|code-?generated|vendored|read-?only|deprecated|frozen|legacy",
-  "must|(?:has|have|needs?) to|needs|cannot|can['’]?t|can only|you (?:have|need|are)|(?:before|after) (?:any|you)|ask|without",
+  "must|(?:has|have) to|needs?|cannot|can['’]?t|can only|you (?:have|need|are)|(?:before|after) (?:any|you)|ask|without",
   "english|german|french|spanish|(?:lower|upper|camel|pascal) ?case|(?:snake|kebab)[-_ ]?case|tense|imperative|verbs?|nouns?",
   "forbidden|prohibited|banned|off limits|taboo",
 ]

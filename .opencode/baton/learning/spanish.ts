@@ -22,7 +22,7 @@ const CORRECTIONS = make(
   `^${NO} ?[,.;:!–—-]+ ?(?:nunca|jamas|nada de|sin|mejor) \\S+ \\S`,
   `^${NO} ?[,.;:!–—-]+ ?(?:el|la|los|las|eso|esto) (?:\\S+ ){0,3}?(?:debe|deben|va|van|tiene que|tienen que|se llama|es|son) .*(?:, no |en vez de|en lugar de)`,
   `^(?:asi no|de esa forma no|eso no|no es asi|no asi|eso esta mal|esta mal|eso es incorrecto|no (?:era|es) (?:eso|lo que)|no me referia|no queria decir|no te pedi)\\b(?:[^,;:.–—-]{0,30})[ ,;:.!–—-]+(?!prueba otra|lo siento)\\S+ \\S+ \\S`,
-  `\\b${HERE}\\b.*\\b(?:usamos|utilizamos|usa|utiliza|se usa|se utiliza|se usan|trabajamos|escribimos|va con|funciona con|seguimos|hacemos|ponemos)\\b .*${INSTEAD}`,
+  `\\b${HERE}\\b.*\\b(?:usamos|utilizamos|usa|utiliza|se usa|se utiliza|se usan|trabajamos|escribimos|es|esta en|va con|funciona con|seguimos|hacemos|ponemos)\\b .*${INSTEAD}`,
   `\\b(?:usamos|utilizamos|trabajamos con|escribimos|hacemos) .*${INSTEAD}`,
   `^(?:por favor,? )?(?:mejor )?${DO} ${NAMED}\\S.*(?:en vez de|en lugar de|, no |,? y no ) ?\\S`,
   `\\b(?:tienes que|debes|hay que|teneis que|deberias|hemos de) (?:siempre )?(?:usar|utilizar|emplear) ${NAMED}\\S`,
@@ -45,8 +45,8 @@ const PREFERENCES = make(
   `^(?:por favor,? )?no (?:me )?\\S{2,}(?:es|as|ar|er|ir)\\b.*\\b${UNASKED}`,
   `\\bno (?:quiero que|debes|puedes|hay que) .*\\b${UNASKED}`,
   `^(?:por favor,? )?no (?:uses|utilices|pongas|escribas|anadas|agregues|crees|importes|metas|hagas|mockees|dejes|commitees|generes|subas|mezcles|abrevies|edites|toques) (?!esto|eso|ese|este|esa|esta|nada|mas|otr|aun|todavia|ahora)(?!.*\\b(?:todavia|aun|ahora)\\b)(?:\\S+ ){0,5}?${CODE}\\b`,
-  `^(?:por favor,? )?(?:y )?(?:sin|nada de|ningun|ninguna|prohibidos?|prohibidas?|cero) (?!problema|prisa|cambios|errores|novedad|duda|embargo|mas)(?!.*\\b(?:esta|estan|hay|es|son|funciona|falla)\\b)(?:\\S+ ){0,3}?${CODE}\\b`,
-  `^(?:a partir de ahora|de ahora en adelante|desde ahora|en adelante|en el futuro|por defecto|como regla|por norma|en general)\\b,? (?!(?:\\S+ )?(?:cada|tod[oa]s?|el|la|los|las|un|una) (?!${CODE}))\\S+ \\S`,
+  `^(?:por favor,? )?(?:y )?(?:sin|nada de|ningun|ninguna|prohibidos?|prohibidas?|cero) (?!problema|prisa|cambios|errores|novedad|duda|embargo|mas)(?!.*\\b(?:esta|estan|hay|es|son|funciona|falla|para es[oa]|para est[oa])\\b)(?:\\S+ ){0,3}?${CODE}\\b`,
+  `^(?:a partir de ahora|de ahora en adelante|desde ahora|en adelante|en el futuro|por defecto|como regla|por norma|en general)\\b,? (?!(?:cada|tod[oa]s?|el|la|los|las|un|una) (?!${CODE})|se puede|puede|podemos|podran)\\S+ \\S`,
   `^(?:todos |todas )?(?:los |las |el |la |cada |nuestr\\S+ )?${CODE}(?: (?:en|de|del) \\S+)? (?:${ALWAYS}|${NEVER}|deben|debe|tienen que|tiene que|van|va|solo|necesitan?|llevan?) \\S`,
   `^(?:todos |todas )?(?:los |las |el |la |cada )?${CODE}(?: (?:siempre|solo))? en (?:ingles|espanol|minusculas?|mayusculas?|castellano|camelcase|snake_case|kebab-case|imperativo|presente)\\b`,
   `^(?:antes|despues) de (?:cada|hacer|un|subir|mergear|commitear|abrir|cambiar) .*\\b(?:${DO}|hay que|debes|tienes que|${ALWAYS})\\b`,
@@ -64,7 +64,7 @@ const INSIGHTS = make(
 )
 
 const USERS =
-  "(?:usuari[oa]s?|clientes?(?! (?:de|http|api|rest|sql|grpc)\\b)|visitantes|invitad[oa]s|administradores|compradores)"
+  "(?:usuari[oa]s?|clientes?(?! (?:de|que|http|api|rest|sql|grpc)\\b)|visitantes|invitad[oa]s|administradores|compradores)"
 
 export const SPANISH: Rules = {
   fillers:
@@ -85,7 +85,7 @@ export const SPANISH: Rules = {
     `^(?:el|la|los|las|un|una|unos|unas|cada|todos?|todas?|ningun|ninguna|este|esta|nuestr\\S+) (?!(?:los |las |\\S+ )?${CODE}\\b)(?!(?:proyecto|repo\\S*|equipo|decision)\\b)(?:\\S+ ){1,8}?(?:debe|deben|deberia|deberian|tiene|tienen|puede|pueden|necesitan?|lleva|llevan|recibe|reciben|se|aparecen?|es|son|esta|estan|queda|va|van|muestran?|${ALWAYS}|${NEVER})\\b`,
     `\\b(?:boton|botones|dialogos?|ventanas?|pagina|menu|pie de pagina|cabecera|barra lateral|icono|formulario|facturas?|pedidos?|endpoints?|precios?|color|logo|imagen|imagenes|lista|tabla|filas?) (?:\\S+ ){0,4}?(?:debe|deben|tiene|tienen|${ALWAYS}|${NEVER}|se|es|son)\\b`,
     `\\b(?:siempre|nunca) (?:se )?(?:debe|deben|tiene que|aparecen?|muestran?|devuelven?|cierran?|abren?)\\b`,
-    `\\b(?:reunion|demo|oficina|fiesta|vacaciones|comida|almuerzo|cena|cafe|a las? (?:\\d+|una|dos|tres|cuatro|cinco|seis|nueve|diez)|clima|tiempo hace|tren|medico|presentacion|llamada|llames?|llama a|telefono|numero es|aplazar|posponer|mover la|cumpleanos|retro|standup|taller|fin de semana|reinici\\S+|entrega es)\\b`,
+    `\\b(?:viaje|excursion|cancelar|enero|febrero|marzo|abril|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|reunion|demo|oficina|fiesta|vacaciones|comida|almuerzo|cena|cafe|a las? (?:\\d+|una|dos|tres|cuatro|cinco|seis|nueve|diez)|clima|tiempo hace|tren|medico|presentacion|llamada|llames?|llama a|telefono|numero es|aplazar|posponer|mover la|cumpleanos|retro|standup|taller|fin de semana|reinici\\S+|entrega es)\\b`,
     `^(?!.*\\b(?:despleg|desplieg|deploy|merge|push|sub[ai]|public))(?:.*\\b)?(?:lunes|martes|miercoles|jueves|viernes|sabados?|domingos?)\\b`,
     `\\b(?:servidor|staging|prod|ci|build|vpn|red|base de datos) (?:se )?(?:esta|ha|va|estaba|cae|cayo)\\b`,
     `^no[ ,.!]+(?:gracias|todavia|aun|pasa nada|hace falta|hay|te preocupes|importa|se\\b|es (?:eso|nada|necesario)|esta|sigue|funciona|ya|he|lo se|mira|el otro|la otra|ahora|asi esta|creo|prueba (?:otra|de nuevo)|vuelve|espera)\\b`,

@@ -102,6 +102,14 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     },
   )
 
+  test(promised("people.B1", "what was said in German and in four words is in a later first request"), async () => {
+    const task = await openTaskProject(binary, script)
+    const corrections = ["Nein, verwende Tabs statt Leerzeichen im Formatter.", "no, pnpm not npm"]
+    for (const correction of corrections) await runWell(task, correction)
+    const next = await firstRequest(task, () => runWell(task, "Add npm to the formatter."), "Add npm")
+    for (const correction of corrections) expect(next.conversation).toContain(JSON.stringify(correction))
+  })
+
   test(promised(["learning.A1", "learning.E1", "learning.C2"], "in serve it is stored, given, forgotten"), async () => {
     const task = await openSharedTask(binary, script)
     const { say } = task
