@@ -265,6 +265,8 @@ export const REQUIREMENTS = {
     "A settings file that is no JSON, or has a wrong type or value, leaves off what can be off, and says so; comments and trailing commas are read, and secret files by their names are not loaded.",
   "people.C4":
     "A prompt file that gets its contract comment while OpenCode runs is Baton's after a restart; init after an uninstall that was killed brings policy and settings back.",
+  "people.E1":
+    "baton search finds all words in the project's past sessions, tasks and handoffs, the newest first, without secrets and with the way to read more; read_session finds them in one session.",
   "people.E2":
     "prog keeps the last seven daily copies of a database it made, whole, private and beside it; no command waits for one or fails by it, and doctor says the command that restores one.",
   "people.D1": "Each command of README, first-task, workers and tour is run by a test.",

@@ -3,6 +3,7 @@ import { type RunProcess, runScript } from "../host/process.ts"
 import { bundleRoot } from "../host/project.ts"
 import { messagePages, type Result, type SessionInfo, type Sessions, type StoredMessage } from "../host/sessions.ts"
 import { counted, cutText, cutTextStart } from "../host/text.ts"
+import { folded, hasWords, splitWords } from "../host/words.ts"
 import { type ChainDeps, isRelated } from "./records.ts"
 import { MAX_TRANSCRIPT_BYTES, renderMessage, renderTranscript, type ToolDetail } from "./transcript.ts"
 
@@ -19,7 +20,8 @@ const unwrap = <T>(answer: Result<T>): T => {
 type LineSearch = (line: string) => number
 
 type ParsedSearch =
-  | { readonly kind: "text"; readonly find: LineSearch }
+  /** `words`: the message must hold all of them, in any order. */
+  | { readonly kind: "text"; readonly find: LineSearch; readonly words?: readonly string[] }
   | { readonly kind: "pattern"; readonly pattern: string; readonly flags: string }
   | { readonly kind: "invalid"; readonly reason: string }
 
@@ -49,6 +51,18 @@ export const parseSearch = (search: string): ParsedSearch => {
       reason: `it is no regular expression (${error instanceof Error ? error.message : String(error)})`,
     }
   }
+}
+
+/** Lines with one of the words, in messages that have them all. @param query words between blanks */
+export const parseWords = (query: string): ParsedSearch => {
+  const words = splitWords(query)
+  if (words.length === 0) return { kind: "invalid", reason: "it has no word" }
+  const find = (line: string): number => {
+    const searched = folded(line)
+    const places = words.map((word) => searched.indexOf(word)).filter((at) => at >= 0)
+    return places.length === 0 ? -1 : Math.min(...places)
+  }
+  return { kind: "text", find, words }
 }
 
 /** Reads a pattern and lines, and prints the place of the first match in each. */
@@ -139,11 +153,14 @@ const searchSession = async (
   sessionID: string,
   {
     prepare,
+    words = [],
     size,
     detail,
     shouldStop,
   }: {
     prepare: (lines: readonly string[]) => Promise<LineSearch>
+    /** Messages without one of them are passed by. */
+    words?: readonly string[] | undefined
     /** Messages of a page. */
     size: number
     detail: ToolDetail
@@ -155,7 +172,10 @@ const searchSession = async (
   let isWhole = false
   for await (const answer of messagePages(sessions, sessionID, { size, shouldStop })) {
     const { messages, isOldest } = unwrap(answer)
-    const texts = messages.map((message) => ({ id: message.info.id, text: renderMessage(message, detail) ?? "" }))
+    const texts = messages
+      .map((message) => ({ id: message.info.id, text: renderMessage(message, detail) ?? "" }))
+      // Without the heading.
+      .filter(({ text }) => hasWords(cutTextStart(text, text.length - text.indexOf("\n")), words))
     const find = await prepare(texts.flatMap(({ text }) => text.split("\n")))
     for (const { id, text } of texts.toReversed()) matches.push(...matchesIn(id, text, find).toReversed())
     searched += messages.length
@@ -179,6 +199,8 @@ export type ReadRequest = {
   readonly limit?: number | undefined
   readonly before?: string | undefined
   readonly search?: string | undefined
+  /** All of them must be in a message; `search` comes before them. */
+  readonly words?: string | undefined
   readonly tools?: ToolDetail | undefined
   readonly any?: boolean | undefined
 }
@@ -238,7 +260,7 @@ const clampLimit = (limit: number | undefined): number =>
 /** The tool read_session. It does not throw when a session cannot be read: the answer gives the reason. */
 export const createReadSession = ({ sessions, records, isSameTask, run, log, startDeadline }: ReadSessionDeps) => {
   const read = async (reader: string, request: ReadRequest): Promise<ReadResult> => {
-    const { sessionID, before, search, tools: detail = "titles" } = request
+    const { sessionID, before, search, words, tools: detail = "titles" } = request
     if (!SESSION_ID.test(sessionID)) throw new UnreadableSession("this is no session id; one looks like ses_01jxyz…")
     const [own, other] = await Promise.all([sessions.info(reader), sessions.info(sessionID)])
     const info = unwrap(other)
@@ -252,14 +274,17 @@ export const createReadSession = ({ sessions, records, isSameTask, run, log, sta
     const title = isOwn ? info.title : `${info.title} (not in this session's chain)`
     const notice = isOwn ? "" : `(Session ${sessionID} “${info.title}” is not in this session's chain.)\n\n`
     const deadlinePassed = startDeadline()
-    if (search !== undefined && search !== "") {
-      const parsed = parseSearch(search)
+    const wanted = search || words
+    if (wanted !== undefined && wanted !== "") {
+      const parsed = search ? parseSearch(search) : parseWords(wanted)
       if (parsed.kind === "invalid")
-        throw new UnreadableSession(`search ${JSON.stringify(search)} is refused: ${parsed.reason}`)
+        throw new UnreadableSession(`search ${JSON.stringify(wanted)} is refused: ${parsed.reason}`)
       const prepare = async (lines: readonly string[]): Promise<LineSearch> =>
         parsed.kind === "text" ? parsed.find : matchLines(run, parsed, lines)
       const size = SEARCH_PAGE_MESSAGES[parsed.kind]
-      const found = await searchSession(sessions, sessionID, { prepare, size, detail, shouldStop: deadlinePassed })
+      const sought = parsed.kind === "text" ? parsed.words : undefined
+      const how = { prepare, words: sought, size, detail, shouldStop: deadlinePassed }
+      const found = await searchSession(sessions, sessionID, how)
       return { title, output: `${notice}${found}` }
     }
     const limit = clampLimit(request.limit)

@@ -155,6 +155,7 @@ const READ_DESCRIPTION = `Reads what was said and done in an earlier session of 
 - limit: how many of the newest messages, 1 to 500 (default 100)
 - before: a message id; reads the messages before it
 - search: a text, or /a regular expression/i; shows the matching lines with some around them
+- words: the same for messages that have all of these words, in any order
 - tools: "none", "titles" (default) or "full" (with inputs and outputs)
 - any: true reads a session that this one does not come from and shares no task with`
 
@@ -173,6 +174,7 @@ const readArguments = (z: Zod) =>
     limit: z.number().optional(),
     before: z.string().optional(),
     search: z.string().optional(),
+    words: z.string().optional(),
     tools: z.enum(TOOL_DETAILS).optional(),
     any: z.boolean().optional(),
   })
@@ -211,6 +213,7 @@ export const createHandoffTools = ({ load, turns }: HandoffToolDeps): Record<str
       limit: types.optionalNumber("How many of the newest messages: 1 to 500, default 100"),
       before: types.optionalString("A message id: reads the messages before it"),
       search: types.optionalString("A text, or /a regular expression/i, to find in the session"),
+      words: types.optionalString("Words that must all be in a message, in any order"),
       tools: types.optionalChoice(TOOL_DETAILS, 'How tools are shown: "none", "titles" or "full"'),
       any: types.optionalBoolean("Whether to read a session that this one does not come from"),
     },

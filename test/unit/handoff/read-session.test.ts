@@ -41,6 +41,23 @@ const setUp = ({
 }
 
 describe("read_session", () => {
+  test(
+    promised("people.E1", "words find the messages that have all of them, in any order and on any line"),
+    async () => {
+      const messages = [
+        userSays("Keep CRLF.\nThen the lexer.", "msg_1"),
+        assistantMessage("The Lexer is slow.", {}, { id: "msg_2" }),
+        userSays("lexer: crlf, please", "msg_3"),
+      ]
+      const { output } = await setUp({ messages }).ask({ words: "lexer  CRLF" })
+      expect(output).toContain("(msg_1)\n> Keep CRLF.")
+      expect(output).toContain("(msg_3)\n> lexer: crlf, please")
+      expect(output).not.toContain("msg_2")
+      expect((await setUp({ messages }).ask({ words: "user" })).output).toContain("(0 matches in the newest 3 messages")
+      expect((await setUp({ messages }).ask({ words: " \n" })).output).toContain("is refused: it has no word")
+    },
+  )
+
   test(promised("handoff.D1", "exactly as many messages as the limit are no truncation"), async () => {
     expect((await setUp().ask({ limit: 5 })).output).toContain("(End of session - 5 messages)")
     const { output } = await setUp().ask({ limit: 4 })
