@@ -166,22 +166,34 @@ const readUnquoted = (text: string, start: number): Reading => {
 const MAX_SHORTER = 64
 const LETTER = /[\p{L}\p{M}\p{N}]/u
 
+/** For each place of a name: a dot behind a sign stands before it, in the same folder. */
+const endingsIn = (written: string): boolean[] => {
+  let isEnded = false
+  return Array.from({ length: written.length }, (_, at) => {
+    const [last = "", before = "/"] = [written[at - 1], written[at - 2]]
+    isEnded = last !== "/" && (isEnded || (last === "." && before !== "/" && before !== "."))
+    return isEnded
+  })
+}
+
 /**
  * The names that a reference has if it ends earlier, the longest first: before a sign, or where the script changes to or from one without
  * spaces. A name without an ending does not end before a slash, a dot, a dash or an underscore.
  */
 export const shorterReadings = (written: string): FileReference[] => {
   const readings: FileReference[] = []
+  const isEnded = endingsIn(written)
   for (let at = written.length - 1; at > 0 && readings.length < MAX_SHORTER; at--) {
-    const path = written.slice(0, at)
+    // Two code units, since one may be half a character.
+    const before = written.slice(Math.max(0, at - 2), at)
     const next = written[at] ?? ""
-    if (path.endsWith("/") || /[\ud800-\udbff]$/.test(path)) continue
-    if (/[._/\\-]/.test(next) && !/[^/.]\.[^/]*$/.test(path)) continue
-    const isScriptChange = SPACELESS.test(path) !== SPACELESS.test(next)
+    if (before.endsWith("/") || /[\ud800-\udbff]$/.test(before)) continue
+    if (/[._/\\-]/.test(next) && !isEnded[at]) continue
+    const isScriptChange = SPACELESS.test(before) !== SPACELESS.test(next)
     if (LETTER.test(next) && !isScriptChange) continue
     const range = RANGE_AFTER.exec(written.slice(at, at + 40))
     const lines = range ? toRange(range) : undefined
-    readings.push({ path, ...(lines ? { lines } : {}) })
+    readings.push({ path: written.slice(0, at), ...(lines ? { lines } : {}) })
   }
   return readings
 }

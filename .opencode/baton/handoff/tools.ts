@@ -17,7 +17,7 @@ type HandoffTool = typeof HANDOFF_TOOL | typeof READ_TOOL
 const WANTS_HANDOFF = new RegExp(
   [
     String.raw`\bhandoff_session\b|(?:^|\s)/handoff\b`,
-    String.raw`\bhand(?:ing)?\b(?:[ -]\S+){0,4}?[ -](?:off|over)\b|\b(?:please|now) hand-?off\b`,
+    String.raw`\bhand(?:ing)?\b(?:[ -][^\s-]+){0,6}?[ -](?:off|over)\b|\b(?:please|now) hand-?off\b`,
     String.raw`\b(?:do|make|start|write|create|prepare|begin|need|want|run|call|for|now)(?: \S+){0,2}? hand-?off(?! ?(?:section|note|file|text)s?\b)\b`,
   ].join("|"),
   "im",

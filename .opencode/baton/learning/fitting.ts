@@ -18,8 +18,8 @@ const SHORT_FITS = 1
 const SHORT_SHARE = 0.25
 
 const DAY_MS = 86_400_000
-
-const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
+/** Without its folders, and no longer than file systems take; it starts at the name's own start, or each letter would be one. */
+const FILE_NAME = /(?<![\w@.-])[\w@.-]{0,255}\w\.\w+/g
 
 /** A message that only asks: rules about how changes are made do not concern it. */
 const isQuestion = (text: string): boolean =>
@@ -43,7 +43,7 @@ const createMatcher = (said: string, isEnough: Enough, project = "") => {
   const first = text.length <= LEAD_CHARACTERS ? text : cutText(text.split("\n", 1)[0] ?? "", LEAD_CHARACTERS)
   const lead = new Set(rootsOf(first))
   const weights = new Map(rootsOf(text).map((root) => [root, weightOf(root) * (lead.has(root) ? 1 : LATER_WEIGHT)]))
-  const names = new Set((said.match(/[\w@./-]*\w\.\w+/g) ?? []).map(baseName))
+  const names = new Set(said.match(FILE_NAME))
   const endings = [...names].map((name) => `/${name}`)
   const isNamed = (file: string): boolean => endings.some((ending) => file.endsWith(ending)) || names.has(file)
   return ({ words, weight, concepts, files }: KnownLearning): number => {

@@ -38,7 +38,7 @@ const stem = (word: string): string => {
   return base.replace(/(?<=\w{3})(?:ing|ed)$/, "").replace(/([b-df-hj-np-tv-z])\1$/, "$1")
 }
 
-const unquoted = (word: string): string => word.replace(/^[@$]+(?=\w)|[./-]+$/g, "")
+const unquoted = (word: string): string => word.replace(/^[@$]+(?=\w)|(?<![./-])[./-]+$/g, "")
 
 /** Returns the words that carry a text's meaning, in order, lower case and stemmed. */
 export const contentWords = (text: string): string[] =>

@@ -17,14 +17,14 @@ type FrontMatterValue = string | boolean | { readonly [key: string]: FrontMatter
 
 type Markdown = { readonly data: Readonly<Record<string, FrontMatterValue>>; readonly body: string }
 
-const PAIR = /^( *)("[^"]*"|'[^']*'|[^\s"'#:][^:]*?)\s*:(?:\s+(.*?))?\s*$/
+const PAIR = /^( *)("[^"]*"|'[^']*'|[^\s"'#:](?:[^:]*[^\s:])?)\s*:(?:\s+(.*))?$/
 const IGNORED = /^\s*(?:#.*)?$/
 
 const unquote = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text
 
 const scalar = (text: string): FrontMatterValue => {
   if (text === "true" || text === "false") return text === "true"
-  return /^["']/.test(text) ? unquote(text) : text.replace(/\s+#.*$/, "")
+  return /^["']/.test(text) ? unquote(text) : text.replace(/(?<!\s)\s+#.*$/, "")
 }
 
 type Open = { readonly indent: number; readonly into: Record<string, FrontMatterValue> }
@@ -42,7 +42,7 @@ export const parseFrontMatter = (text: string): Markdown | undefined => {
   let parent: { readonly indent: number; readonly into: Record<string, FrontMatterValue> } | undefined
   for (const line of (found[1] ?? "").split(/\r?\n/)) {
     if (IGNORED.test(line)) continue
-    const [matched, spaces = "", key = "", value] = PAIR.exec(line) ?? []
+    const [matched, spaces = "", key = "", value] = PAIR.exec(line.trimEnd()) ?? []
     if (matched === undefined || /^[>|&*![{]/.test(value ?? "")) return undefined
     const indent = spaces.length
     if (parent && indent > parent.indent) open.push({ indent, into: parent.into })

@@ -34,8 +34,8 @@ const countWords = (sentence: string): number => {
 }
 
 /** The line above quoted mail, as `On Mon, … wrote:`. */
-const MAIL_LINE =
-  /(?:wrote|schrieb|a écrit|escribió|escreveu|ha scritto|schreef|написал|пишет|<[^<>\s]+@[^<>\s]+>).*[:：]\s*$/iu
+const MAIL_LINE = /wrote|schrieb|a écrit|escribió|escreveu|ha scritto|schreef|написал|пишет|<[^<>\s@]+@[^<>\s@]+>/iu
+const isMailLine = (line: string): boolean => /[:：]$/.test(line.trimEnd()) && MAIL_LINE.test(line)
 const FRONT_MATTER = /^---[ \t]*\r?\n(?:(?!---)[^\n]*\n)*---[ \t]*(?:\r?\n|$)/
 const TAGS_ALONE = /^\s*(?:<[/!]?[\p{L}-][^<>]*>\s*)+$/u
 /** A tag around the text, and not one that the text is about: `<Button> should be blue`. */
@@ -52,7 +52,7 @@ const proseLines = (message: string): Line[] => {
   for (const line of splitLines(message.replace(FRONT_MATTER, ""))) {
     const before = fence
     fence = fenceAfter(line, fence)
-    if (before !== "" || fence !== "" || /^\s*>/.test(line) || MAIL_LINE.test(line) || TAGS_ALONE.test(line)) continue
+    if (before !== "" || fence !== "" || /^\s*>/.test(line) || isMailLine(line) || TAGS_ALONE.test(line)) continue
     const text = line.replace(TAG_AROUND, "").replace(LINE_MARKS, "").replace(EMPHASIS, "").trim()
     if (text !== "") lines.push({ text, isHeading: /^\s*#/.test(line) })
   }
@@ -158,6 +158,6 @@ export const titleFrom = (message: string): string | undefined => {
   const work = sentences.filter(isWork)
   const first = asks ? work.find(({ kind }) => kind === "request") : work[0]
   if (!first) return undefined
-  const title = shortTitle(first.said.replace(/[\s.!?:。！？：｡।॥؟۔…]+$/u, ""))
+  const title = shortTitle(first.said.replace(/(?<![\s.!?:。！？：｡।॥؟۔…])[\s.!?:。！？：｡।॥؟۔…]+$/u, ""))
   return title === "" ? undefined : title
 }

@@ -6,11 +6,14 @@ import { endMarked, RUN_MARK, WORKER_MARK } from "./processes.ts"
 
 // A line `check: COMMAND` in a definition of done is run, where the person allowed it, instead of believing "done".
 
-const CHECK_LINE = /^[ \t]*(?:[-*+][ \t]+|\[[ x]\][ \t]+)*`?check:[ \t]*`?(.+?)`?[ \t]*$/gim
+const CHECK_LINE = /^[ \t]*(?:[-*+][ \t]+|\[[ x]\][ \t]+)*`?check:[ \t]*`?(.+)$/gim
 
 /** The commands of a definition of done, in order. */
 export const checksIn = (definitionOfDone: string | null | undefined): string[] =>
-  [...(definitionOfDone ?? "").matchAll(CHECK_LINE)].map(([, command = ""]) => command)
+  [...(definitionOfDone ?? "").matchAll(CHECK_LINE)].flatMap(([, rest = ""]) => {
+    const command = rest.trimEnd().replace(/`$/, "")
+    return command === "" ? [] : command
+  })
 
 export type CheckResult = {
   readonly command: string
