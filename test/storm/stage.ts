@@ -6,11 +6,19 @@ import { openGuard } from "../support/faults/fault-guard.ts"
 import { awaitNoProcesses } from "../support/faults/fault-leftovers.ts"
 import { recordsIn, stateFolder } from "../support/faults/fault-stored-table.ts"
 import { addFaultPlugin, HELD_TO_MODES } from "../support/faults/fault-table.ts"
-import { NEWEST, OLDEST } from "../support/opencode/opencode-binary.ts"
+import {
+  HAS_OPENCODE_2,
+  isLine2,
+  NEWEST,
+  OLDEST,
+  type OpenCodeBinary,
+  openCode2,
+} from "../support/opencode/opencode-binary.ts"
 import type { RunResult } from "../support/opencode/opencode-run.ts"
 import { eventually } from "../support/opencode/opencode-server.ts"
 import { CODER } from "../support/opencode/pass-over-project.ts"
 import { openTaskProject, type TaskProject } from "../support/opencode/task-project.ts"
+import { CONTEXT_TOKENS } from "../support/opencode/tokens-2.ts"
 import { faultNamed } from "./catalogue.ts"
 import { isOwedLine, owedLogsOf, readPasses, type SeenPass } from "./observe.ts"
 import type { Moment, PlannedFault, StormPlan, Turn } from "./plan.ts"
@@ -28,7 +36,12 @@ const MOST_CLEAN_RUNS = 3
 /** Short, so that a hanging subagent costs only seconds. */
 const POLICY = { timeout_ms: 4_000, max_time_ms: 8_000, retry_delay_ms: 10, max_retries: 1 }
 
-const binaryOf = ({ end }: StormPlan) => (end === "oldest" ? OLDEST : NEWEST)
+/** Where there is no OpenCode 2 for this machine, its runs are on the newest of OpenCode 1. */
+const binaryOf = ({ end }: StormPlan) =>
+  end === "oldest" ? OLDEST : end === "two" && HAS_OPENCODE_2 ? openCode2() : NEWEST
+
+/** The scripted model's, as the line needs it. */
+const limitOf = (binary: OpenCodeBinary) => (isLine2(binary) ? { context: CONTEXT_TOKENS, output: 4_000 } : {})
 
 const renderPolicy = (faults: readonly Fault[]): string => {
   const policies = faults.flatMap(({ policy }) => policy ?? [])
@@ -62,8 +75,10 @@ export const openStage = async (plan: StormPlan) => {
   let running: number | undefined
   let [wasKilled, wasEverKilled] = [false, false]
 
+  const binary = binaryOf(plan)
   const agents = createStormScript({
     seed: plan.seed,
+    isLine2: isLine2(binary),
     child: partOf("child"),
     root: partOf("root"),
     handoffFiles: faults.flatMap(({ handoffFiles = [] }) => handoffFiles),
@@ -74,7 +89,7 @@ export const openStage = async (plan: StormPlan) => {
   const options = Object.assign({}, ...faults.map((fault) => fault.options?.project ?? {}))
   // Nobody is there to answer whether a result may go back.
   const config = { permission: { pass_over_result: "allow" }, ...Object(options.config) }
-  const task = await openTaskProject(binaryOf(plan), agents.script, { ...options, config })
+  const task = await openTaskProject(binary, agents.script, { ...limitOf(binary), ...options, config })
   const { project } = task
   const guard = openGuard(project)
   const { liveState, learning, passOver } = plan.features
@@ -83,7 +98,8 @@ export const openStage = async (plan: StormPlan) => {
   if (passOver) project.write(".opencode/pass-over.json", renderPolicy(faults))
   for (const name of ["coder", "second"]) project.write(`.opencode/agent/${name}.md`, CODER)
   project.write(SHARED_FILE, SHARED_CONTENT)
-  addFaultPlugin(project)
+  // It breaks the client of OpenCode 1.
+  if (!isLine2(binary)) addFaultPlugin(project)
   const ofFaults = faults.map((fault) => fault.options?.environment?.(task))
   const planned: Record<string, string> = Object.assign({}, ...ofFaults)
   // Under strace a kill would hit strace and not OpenCode.
@@ -236,8 +252,9 @@ export const referenceOf = (plan: StormPlan, { kind, steps }: Turn): Promise<Run
   // Without the bundle its tools are missing; their answers are not compared, so that any step can replace them.
   const plain = isHandoff ? ["write" as const] : steps.map((step) => (step === "compact" ? step : "write"))
   const start = async (): Promise<RunResult> => {
-    const agents = createStormScript({ seed: plan.seed })
-    const task = await openTaskProject(binaryOf(plan), agents.script, { bundle: "none", git })
+    const binary = binaryOf(plan)
+    const agents = createStormScript({ seed: plan.seed, isLine2: isLine2(binary) })
+    const task = await openTaskProject(binary, agents.script, { ...limitOf(binary), bundle: "none", git })
     agents.beginTurn(0, { kind, steps: plain })
     const ending = await task.run(task.message, { deadlineMs: HANG_LIMIT_MS })
     await task.close()

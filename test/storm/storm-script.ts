@@ -2,7 +2,9 @@ import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../support/
 import { isCompanion } from "../support/faults/fault-claim-table.ts"
 import { isOrdered, passOver, returns, stepsMade } from "../support/model/pass-over-script.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/model/retention.ts"
+import { inForm, onLine2 } from "../support/model/retention-2.ts"
 import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../support/model/scripted-model.ts"
+import { FULL_TOKENS } from "../support/opencode/tokens-2.ts"
 import type { Step, Turn } from "./plan.ts"
 
 /** A file that an agent writes: its old content (undefined: none), and its possible content until the write is confirmed. */
@@ -81,6 +83,8 @@ const lastAnswer = (request: ModelRequest): string => newestWords(request).split
 /** Creates the agents of one storm and records their actions. */
 export const createStormScript = (options: {
   seed: number
+  /** The tools have the names of OpenCode 2, whose context is larger. */
+  isLine2?: boolean
   child?: ChildBehaviour | undefined
   root?: RootBehaviour | undefined
   handoffFiles?: readonly string[]
@@ -158,7 +162,7 @@ export const createStormScript = (options: {
 
   const movesOf: Record<Step, () => Move[]> = {
     write: () => [write(++numbered)],
-    compact: () => [() => bash("echo a step", COMPACTING_PROMPT_TOKENS)],
+    compact: () => [() => bash("echo a step", options.isLine2 ? FULL_TOKENS : COMPACTING_PROMPT_TOKENS)],
     review: () => (root === "one more pass" ? [review, review] : [review]),
     code: () => code(++numbered),
   }
@@ -182,7 +186,7 @@ export const createStormScript = (options: {
     settleFiles(answer)
   }
 
-  const script: Script = async (request) => {
+  const answer = async (request: ModelRequest): Promise<ModelReply> => {
     if (isCompanion(request.conversation))
       return /\bTask: ts-/.test(request.conversation) && stepsMade(request) === 0
         ? bash("echo a companion")
@@ -197,7 +201,7 @@ export const createStormScript = (options: {
     if (request.kind === "compaction") {
       const summary = `Summary ${seen.summaries.length + 1} of storm ${seed}.`
       seen.summaries.push(summary)
-      return { text: summary }
+      return { text: options.isLine2 ? inForm(request, `- ${summary}`) : summary }
     }
     note(request)
     for (let move = moves.shift(); move; move = moves.shift()) {
@@ -205,6 +209,11 @@ export const createStormScript = (options: {
       if (reply !== undefined) return reply
     }
     return { text: "Finished." }
+  }
+
+  const script: Script = async (request) => {
+    const reply = await answer(request)
+    return options.isLine2 ? onLine2(reply) : reply
   }
 
   return {

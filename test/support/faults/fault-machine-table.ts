@@ -81,6 +81,7 @@ export const MACHINE_FAULTS: readonly CompactionFault[] = [
   ...chooseDiskFaults(),
   {
     name: "the plugin package is missing",
+    isOf1: true,
     ...withoutPackages,
     expectedLog: lineWith("@opencode-ai/plugin|zod is not installed"),
     record: "outbox",

@@ -70,6 +70,7 @@ export const clientFault = (call: string, how: string, ...reason: string[]): Com
   lift: ({ project }) => rmSync(join(project.home, `client-fault ${call}`), { force: true }),
   ...(reason.length > 0 ? { expectedLog: lineWith(...reason) } : {}),
   isClientFault: true,
+  isOf1: true,
   when: "any",
 })
 

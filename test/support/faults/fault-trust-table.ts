@@ -140,5 +140,6 @@ export const TRUST_FAULTS: readonly Fault[] = [
     needs: ["code"],
     arrange: damageContents,
   },
-  { name: "OpenCode stands still", slots: ["companion", "kill"], when: "running", arrange: standStill },
+  // On OpenCode 2 the plugins run in a process of their own below the one that is started.
+  { name: "OpenCode stands still", slots: ["companion", "kill"], when: "running", isOf1: true, arrange: standStill },
 ]

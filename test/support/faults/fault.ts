@@ -42,6 +42,8 @@ export type Fault<Place extends TaskProject = Scene> = {
   /** Only before the first run (default), only between two runs, only while OpenCode runs, or at any moment. */
   readonly when?: "start" | "resume" | "running" | "any"
   readonly needs?: readonly Need[]
+  /** It cannot be caused on OpenCode 2; docs/faults.md says why. */
+  readonly isOf1?: true
   readonly options?: FaultyRunOptions
   /** Creates files that belong to the project from then on. */
   prepare?(place: Place): void | Promise<void>

@@ -75,8 +75,8 @@ test.each(["1.2.14", "2.0.3", "3.0.0"])(promised("package.A7", "says of %s which
 })
 
 test.each([
-  ["1.18.33", "Baton is run on 1.2.15 to 1.18.33 and 2.0.15"],
-  ["2.0.15", "Baton is run on 1.2.15 to 1.18.33 and 2.0.15"],
+  ["1.18.33", "tested: 1.2.15 to 1.18.33 and 2.0.15"],
+  ["2.0.15", "tested: 1.2.15 to 1.18.33 and 2.0.15"],
   ["1.19.0", "newer than 1.18.33, the newest that Baton was run on: if something fails, report it"],
   ["2.0.26", "newer than 2.0.15, the newest that Baton was run on: if something fails, report it"],
 ])(promised("package.A7", "says of %s: %s"), (version, said) => {

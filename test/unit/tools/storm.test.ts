@@ -9,13 +9,17 @@ import type { RunResult } from "../../support/opencode/opencode-run.ts"
 const seeds = Array.from({ length: 200 }, (_, index) => index + 1)
 const plans = seeds.map((seed) => drawPlan(seed, CATALOGUE))
 
-test(promised("storm.B1", "a plan is decided by its seed; 200 draw each fault, up to four at once"), () => {
+test(promised(["storm.B1", "v2.C3"], "a plan is decided by its seed; 200 draw each fault, up to four at once"), () => {
   expect(seeds.map((seed) => drawPlan(seed, CATALOGUE))).toEqual(plans)
   expect(new Set(plans.map((plan) => JSON.stringify({ ...plan, seed: 0 }))).size).toBe(plans.length)
   const drawn = new Set(plans.flatMap(({ faults }) => faults.map(({ name }) => name)))
   expect([...drawn].toSorted()).toEqual(CATALOGUE.map(({ name }) => name).toSorted())
   expect(new Set(plans.map(({ faults }) => faults.length))).toEqual(new Set([1, 2, 3, 4]))
-  expect(new Set(plans.map(({ end }) => end))).toEqual(new Set(["oldest", "newest"]))
+  expect(new Set(plans.map(({ end }) => end))).toEqual(new Set(["oldest", "newest", "two"]))
+  const two = plans.filter(({ end }) => end === "two")
+  expect(two.flatMap(({ turns }) => turns.flatMap(({ kind, steps }) => [kind, ...steps])).toSorted()).not.toContain(
+    "handoff",
+  )
 })
 
 const SPECIFICATION = "Lines may end in CRLF."

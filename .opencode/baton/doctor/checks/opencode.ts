@@ -77,9 +77,7 @@ export const checkVersion = (printed: string, path: string): Observation => {
   const [oldest, newest] = tested
   if (isOlder(numbers, oldest)) return broken(`${found} is older than ${oldest}`, `Run 'opencode upgrade'. ${CHOOSE}`)
   const isNewer = !isOlder(numbers, newest) && numbers.join(".") !== newest
-  const proven = isNewer
-    ? `newer than ${newest}, the newest that Baton was run on: ${REPORT}`
-    : `Baton is run on ${RANGE}`
+  const proven = isNewer ? `newer than ${newest}, the newest that Baton was run on: ${REPORT}` : `tested: ${RANGE}`
   return ok(`${found}; ${proven}${major === 2 ? `; not there yet on OpenCode 2: ${NOT_YET_ON_2}` : ""}`)
 }
 
