@@ -122,4 +122,4 @@ const run = async (request: Request): Promise<number> => {
   return hits.length > 0 && isWhole ? 0 : FAILED_EXIT_CODE
 }
 
-await runCommand({ name: "search", parse, projectOf: ({ root }) => root, run })
+await runCommand({ name: "search", parse, projectsOf: ({ root }) => [root], run })
