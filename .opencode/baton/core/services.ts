@@ -60,7 +60,7 @@ const createLazyOutbox = (projectRoot: string, create: () => Promise<Outbox>): O
 
 const FIRST_DEADLINE_MS = 3_000
 
-/** What a request waits for goes before deliveries: on two cores two programs slow each other down. */
+/** Lets deliveries wait for what a request waits for: on two cores two programs slow each other down. */
 const createFirstWork = () => {
   const running = new Set<Promise<unknown>>()
   return {
