@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from "node:http"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect, onTestFinished, test } from "vitest"
 import { promised } from "../../requirements.ts"
@@ -26,7 +26,7 @@ const COMPACTED = [
 /** The provider: it compacts by itself, and passes all else on to the scripted model. */
 const openProvider = async (modelURL: () => string) => {
   const compactions: string[] = []
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await readAll(request)
     if (body.includes('"compaction_trigger"') || request.url?.endsWith("/compact")) {
       compactions.push(body)
@@ -36,9 +36,12 @@ const openProvider = async (modelURL: () => string) => {
       return
     }
     const headers = { "content-type": "application/json", authorization: "Bearer none" }
-    const answer = await fetch(`${modelURL()}${request.url}`, { method: "POST", headers, body })
-    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" })
-    response.end(await answer.text())
+    const answered = await fetch(`${modelURL()}${request.url}`, { method: "POST", headers, body })
+    response.writeHead(answered.status, { "content-type": answered.headers.get("content-type") ?? "" })
+    response.end(await answered.text())
+  }
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy())
   })
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
   onTestFinished(() => void server.close())
