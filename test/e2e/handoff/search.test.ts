@@ -37,7 +37,9 @@ const summary = (lines: readonly Line[]) => lines.map(({ where, id, by = "" }) =
 const script: Script = (request) => {
   if (request.kind === "compaction") return { text: "The summary: a QUAGGA was seen." }
   const words = newestOrder(request)
-  if (words.includes("RUN") && !words.includes("[tool]")) return bash("echo a numbat; echo a wombat")
+  if (words.includes("RUN") && !words.includes("[tool]"))
+    // The output alone has the words: on 1.18.33 the command is the call's title.
+    return bash("printf 'a num%s a wom%s' bat bat")
   return { text: "An okapi, of course." }
 }
 
