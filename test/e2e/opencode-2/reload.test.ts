@@ -3,7 +3,9 @@ import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import { promised } from "../../requirements.ts"
-import { eventually, occurrences, TASK } from "../../support/index.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
+import { eventually, LEDGER_WAIT_MS, occurrences, TASK } from "../../support/index.ts"
+import { locationQuery } from "../../support/opencode/client-2.ts"
 import { openServer2, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
@@ -43,6 +45,20 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
       expect(problems(task)).toEqual([])
     },
   )
+
+  test(promised("v2.A3", "the end of another folder in the same service ends nothing here"), async () => {
+    const task = await openTask2(() => ({ text: "Understood." }))
+    await using server = await openServer2(task.project)
+    const id = await server.say(task.message)
+    const other = temporaryFolder()
+    await server.api("POST", "/session", { location: { directory: other } })
+    await server.api("DELETE", `/debug/location?${locationQuery(other)}`)
+    await server.say("go on", id)
+    expect(task.model.received("turn").at(-1)?.conversation).toContain(TASK.title)
+    await server.api("POST", `/session/${id}/compact`, {})
+    const recorded = async () => (await task.ledger.messages(task.taskID))[0]
+    expect(await eventually("the record", recorded, ...LEDGER_WAIT_MS)).toContain("Compaction 1")
+  })
 
   test(promised("v2.A3", "a server that ends leaves what a session without a compaction had done"), async () => {
     const task = await openTask2(({ index }) =>

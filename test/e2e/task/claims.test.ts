@@ -201,7 +201,11 @@ describe.each(linesOf(0))("OpenCode $version", (binary) => {
       pid = started
     }
     const running = task.run(`${task.message}\nRUN: sleep 600`, { onStart })
-    await eventually("the claim", isClaimed, ...LEDGER_WAIT_MS).finally(() => killOpenCode(pid))
+    try {
+      await eventually("the claim", isClaimed, ...LEDGER_WAIT_MS)
+    } finally {
+      await killOpenCode(pid)
+    }
     expect((await running).signal).toBe("SIGKILL")
     // OpenCode's log of a killed process may lack its end, the session with it.
     const bound = () => readdirSync(join(task.project.directory, ".opencode/state/tasks")).length

@@ -157,8 +157,11 @@ describe.each(KILLED)("OpenCode $version in $place", ({ begin, ...binary }) => {
     const pid = await begin(task)
     const isHanging = () => lastTurn(task).split("[tool]").length === 3 && stateFiles(task).length === 1
     const hangs = () => (isHanging() && hasStored(task, "ls /no/such/folder")) || undefined
-    const end = () => killOpenCode(pid)
-    await eventually("the command that hangs, and what is known", hangs).finally(end)
+    try {
+      await eventually("the command that hangs, and what is known", hangs)
+    } finally {
+      await killOpenCode(pid)
+    }
     await eventually("its end", () => (isAlive(pid) ? undefined : true))
     const left = stateFiles(task)
     expect(left).toHaveLength(1)

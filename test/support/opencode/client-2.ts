@@ -82,6 +82,11 @@ export const createClient2 = (baseUrl: string, directory: string): OpencodeClien
   const api = createApi2(baseUrl)
   const get = async <T>(path: string): Promise<T> => ((await api("GET", path)).data as { data: T }).data
   const wait = (id: string) => api("POST", `/experimental/session/${id}/wait`)
+  /** What is not delivered before the user's next message. */
+  const waiting = async (id: string): Promise<Entry[]> => {
+    const items = await get<{ id: string; type: string; payload?: { text?: string } }[]>(`/session/${id}/inbox`)
+    return items.map(({ id, type, payload }) => ({ id, type, text: payload?.text ?? "" }))
+  }
   /** Those that wait for the user's next message, too. */
   const messages = async (id: string): Promise<Entry[]> => {
     const found: Entry[] = []
@@ -90,7 +95,7 @@ export const createClient2 = (baseUrl: string, directory: string): OpencodeClien
       const { data } = await api("GET", `/session/${id}/message?${query}`)
       const page = data as { data: Entry[]; cursor: { next?: string } }
       found.push(...page.data)
-      if (page.cursor.next === undefined || page.data.length === 0) return found
+      if (page.cursor.next === undefined || page.data.length === 0) return [...found, ...(await waiting(id))]
       cursor = page.cursor.next
     }
   }

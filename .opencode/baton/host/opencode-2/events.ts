@@ -71,7 +71,9 @@ const TRANSLATIONS: Readonly<Record<string, (sessionID: string, data: Part, at: 
  */
 export const toEvents = (raw: unknown, directory: string): Event[] => {
   const type = text(field(raw, "type"))
-  if (type === "location.shutdown") return [event("server.instance.disposed", { directory })]
+  // A service tells each plugin of all its folders.
+  if (type === "location.shutdown")
+    return field(raw, "location", "directory") === directory ? [event("server.instance.disposed", { directory })] : []
   const data = field(raw, "data")
   const sessionID = text(field(data, "sessionID"))
   const place = text(field(raw, "location", "directory")) ?? directory

@@ -116,9 +116,10 @@ describe("events", () => {
 
   test(promised("v2.A3", "those of another folder are left out, and the end of this one is told"), () => {
     expect(typesOf("session.execution.started", {}, "/elsewhere")).toEqual([])
-    expect(toEvents({ type: "location.shutdown", data: {} }, "/here")).toMatchObject([
-      { type: "server.instance.disposed" },
-    ])
+    const end = (directory: string) =>
+      toEvents({ type: "location.shutdown", location: { directory }, data: {} }, "/here")
+    expect(end("/here")).toMatchObject([{ type: "server.instance.disposed" }])
+    expect(end("/elsewhere")).toEqual([])
     for (const strange of [undefined, null, "x", {}, { type: 1 }, { type: "session.created" }])
       expect(toEvents(strange, "/here")).toEqual([])
   })
