@@ -3,10 +3,18 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { arch, cpus, loadavg, release, totalmem, type } from "node:os"
 import { join } from "node:path"
 import type { RequirementId } from "../../test/requirements.ts"
-import { BOTH_ENDS, NEWEST, type OpenCodeBinary, REPOSITORY } from "../../test/support/opencode/opencode-binary.ts"
+import {
+  BOTH_ENDS,
+  HAS_OPENCODE_2,
+  NEWEST,
+  type OpenCodeBinary,
+  openCode2,
+  REPOSITORY,
+} from "../../test/support/opencode/opencode-binary.ts"
 import { measureClaims } from "./claims.ts"
 import { toFigure } from "./measure.ts"
 import { measureObserve } from "./observe.ts"
+import { measureBeginnings2, measureHook2, measureStart2, measureSurvival } from "./opencode-2.ts"
 import { renderDocument, tablesOf } from "./page.ts"
 import { measurePass } from "./pass.ts"
 import { measurePeers } from "./peers.ts"
@@ -22,6 +30,8 @@ import { measureLaterWords } from "./words.ts"
 /** Runs on both ends of OpenCode unless `ends` is given. */
 type Entry = readonly [requirement: RequirementId, about: string, run: Benchmark, ends?: readonly OpenCodeBinary[]]
 
+const LINE_2 = HAS_OPENCODE_2 ? [openCode2()] : []
+
 const CATALOGUE: Readonly<Record<string, Entry>> = {
   load: ["speed.G1", "import and init of the bundle", measureLoad],
   start: ["speed.G1", "`opencode run` with and without the bundle", measureStart],
@@ -32,6 +42,20 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   retention: ["speed.G5", "what 1 to 50 compactions leave", measureRetentionTable],
   words: ["words.A2", "what 50 compactions leave of later instructions, beside other plugins", measureLaterWords],
   beginnings: ["start.A2", "what a first request, and one after kill -9, are told", measureBeginnings],
+  "opencode-2": [
+    "v2.C2",
+    "what 50 compactions leave on OpenCode 2, where a summary can end the session",
+    measureSurvival,
+    LINE_2,
+  ],
+  "opencode-2-beginnings": [
+    "v2.C2",
+    "what a first request, and one after kill -9, are told on OpenCode 2",
+    measureBeginnings2,
+    LINE_2,
+  ],
+  "opencode-2-start": ["v2.C2", "`run --standalone` of OpenCode 2 with and without the bundle", measureStart2, LINE_2],
+  "opencode-2-hook": ["v2.C2", "a request's hook and an event on OpenCode 2", measureHook2, LINE_2],
   tokens: ["tokens.C2", "what each feature adds to a request", measureTokens],
   additions: ["speed.G5", "the most that a task adds", measureAdditions],
   peers: ["peers.C1", "Baton beside other plugins, on the same work", measurePeers],
@@ -46,7 +70,7 @@ const CATALOGUE: Readonly<Record<string, Entry>> = {
   soak: ["soak.B3", "500 compactions of one session", measureSoak],
 }
 const NAMES = Object.keys(CATALOGUE)
-const LINES = Object.entries(CATALOGUE).map(([name, [, about]]) => `  ${name.padEnd(10)} ${about}`)
+const LINES = Object.entries(CATALOGUE).map(([name, [, about]]) => `  ${name.padEnd(22)} ${about}`)
 
 const USAGE = `Usage: ./scripts/bench [NAME …] [--quick]
 

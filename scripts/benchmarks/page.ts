@@ -33,6 +33,8 @@ const figureCells = ({ what, version, unit, median, low, high, min, max, n, belo
 export const figureLine = (figure: Figure): string => lineOf(figureCells(figure))
 
 const KEPT_HEAD = ["Facts, plain", "Task named, plain", "Facts, Baton", "Task named, Baton"]
+const LIVED_HEAD = (subject: string) =>
+  ["Lived", "Task named", "Facts", "One more message answered"].map((what) => `${what}, ${subject}`)
 const FIGURE_HEAD = ["Measured", "OpenCode", "Median", "95 % interval", "Min … max", "n", "Promised"]
 
 /** Baton's row beside the plain one of the same case; a plain row gets none of its own. */
@@ -79,6 +81,18 @@ const TABLES: {
         share(turnsKnowingTask, turns),
       ]
       return besidePlain(row, rows, ({ summariser, version, compactions }) => [summariser, version, compactions], kept)
+    },
+  },
+  survival: {
+    head: ["Summariser", "OpenCode", ...LIVED_HEAD("plain"), ...LIVED_HEAD("Baton")],
+    cells: (row, rows) => {
+      const lived = ({ compactions, lived, named, facts, isAnswered }: typeof row) => [
+        share(lived, compactions),
+        share(named, compactions),
+        share(facts, compactions),
+        isAnswered ? "yes" : "no: dead",
+      ]
+      return besidePlain(row, rows, ({ summariser, version }) => [summariser, version], lived)
     },
   },
   words: {

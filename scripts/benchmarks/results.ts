@@ -2,6 +2,7 @@ import type { RequirementId } from "../../test/requirements.ts"
 import type { Detection } from "../../test/support/learning-sets.ts"
 import type { FeatureName, RequestName } from "../../test/support/model/request-scenario.ts"
 import type { WordSummariser } from "../../test/support/model/retention.ts"
+import type { Summariser2 } from "../../test/support/model/retention-2.ts"
 import type { OpenCodeBinary } from "../../test/support/opencode/opencode-binary.ts"
 
 /** "" is a plain count. */
@@ -33,6 +34,14 @@ export type Rows = {
   /** Outcome of one run of the retention scenario; `compactions` were requested, `compacted` happened. */
   retention: { version: string; bundle: Bundle; summariser: Summariser; exitCode: number | null } & Record<
     "compactions" | "compacted" | "factsKept" | "facts" | "turnsKnowingTask" | "turns",
+    number
+  >
+  /**
+   * How long a session of OpenCode 2 lived: turns after a compaction, those of them that name the task, the facts that the last one
+   * holds, and whether one more message was answered.
+   */
+  survival: { version: string; bundle: Bundle; summariser: Summariser2; isAnswered: boolean } & Record<
+    "compactions" | "lived" | "named" | "facts",
     number
   >
   /** Of what the user said after the first message, the part that the last request shows; `newest`: of the last five. */
