@@ -2,7 +2,7 @@ import type { Part } from "@opencode-ai/sdk"
 import { collectUserText, splitLines } from "../host/messages.ts"
 import { foldText } from "../host/text.ts"
 import { extractBrief, fenceAfter, parseTask } from "../task/parse.ts"
-import { rulesFor } from "./languages.ts"
+import { createRuleFinder } from "./languages.ts"
 import type { LearningType, Rules } from "./signals.ts"
 import { contentWords } from "./words.ts"
 
@@ -83,6 +83,9 @@ const splitSentences = (lines: readonly string[]): Sentence[] =>
 
 /** Messages typed by hand are shorter; beyond this the rest is a paste that no rule below recognised. */
 const HAND_TYPED_CHARACTERS = 6_000
+
+/** A message typed by hand has fewer; a longer one is a list of single words. */
+const HAND_TYPED_SENTENCES = 300
 
 /** Paragraphs typed by hand are shorter; it also bounds the input of the patterns below. */
 const LINE_CHARACTERS = 2_000
@@ -265,10 +268,10 @@ const judgeBy = (rules: Rules, { text, masked }: Sentence): Judged | undefined =
   return { type: found.type, teaches }
 }
 
-const judge = (sentence: Sentence, message: string): Judged | undefined => {
+const judge = (sentence: Sentence, findRules: ReturnType<typeof createRuleFinder>): Judged | undefined => {
   if (sentence.text.length > MAX_CHARACTERS) return undefined
   if (ABOUT_PEOPLE.some((pattern) => pattern.test(sentence.text))) return undefined
-  for (const rules of rulesFor(sentence.masked, message)) {
+  for (const rules of findRules(sentence.masked)) {
     const judged = judgeBy(rules, sentence)
     if (judged) return judged
   }
@@ -284,8 +287,9 @@ export const detect = (text: string): Detection => {
   // A message that sets a task is stored with the task, and is often written by a program.
   if (parseTask(text) !== undefined) return NOTHING
   const lines = handwrittenLines(text)
-  const message = lines.join("\n")
-  const judged = splitSentences(lines).map((sentence) => ({ sentence: sentence.text, ...judge(sentence, message) }))
+  const findRules = createRuleFinder(lines.join("\n"))
+  const sentences = splitSentences(lines).slice(0, HAND_TYPED_SENTENCES)
+  const judged = sentences.map((sentence) => ({ sentence: sentence.text, ...judge(sentence, findRules) }))
   return {
     learnings: judged.flatMap(({ sentence, type, teaches }) =>
       type !== undefined && teaches === true ? [{ type, sentence }] : [],

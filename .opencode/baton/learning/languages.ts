@@ -78,14 +78,22 @@ const score = (text: string): number[] => {
   )
 }
 
-/** The rules of the languages that a sentence may be in: of two or more, when its words do not tell. Linear in its length. */
-export const rulesFor = (sentence: string, message: string): readonly Rules[] => {
-  const letters = sentence.match(/\p{L}/gu)?.length ?? 0
-  if (letters === 0 || (sentence.match(OTHER_SCRIPT)?.length ?? 0) > letters * OTHER_SHARE) return []
-  if ((sentence.match(HAN)?.length ?? 0) > 1) return [CHINESE]
-  const own = score(sentence)
-  const scores = Math.max(...own) > 0 ? own : score(message)
-  const most = Math.max(...scores)
-  const likely = LANGUAGES.filter((_, at) => scores[at] === most)
-  return likely.flatMap(({ rules }) => rules ?? [])
+/**
+ * @returns a function that gives the rules of the languages that a sentence of the message may be in: of two or more, when its
+ *   words do not tell. Linear in the sentence's length.
+ */
+export const createRuleFinder = (message: string): ((sentence: string) => readonly Rules[]) => {
+  let ofMessage: number[] | undefined
+  return (sentence) => {
+    const letters = sentence.match(/\p{L}/gu)?.length ?? 0
+    if (letters === 0 || (sentence.match(OTHER_SCRIPT)?.length ?? 0) > letters * OTHER_SHARE) return []
+    if ((sentence.match(HAN)?.length ?? 0) > 1) return [CHINESE]
+    let scores = score(sentence)
+    if (scores.every((one) => one === 0)) {
+      ofMessage ??= score(message)
+      scores = ofMessage
+    }
+    const most = Math.max(...scores)
+    return LANGUAGES.flatMap(({ rules }, at) => (rules && scores[at] === most ? [rules] : []))
+  }
 }

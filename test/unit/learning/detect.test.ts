@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { detect } from "../../../.opencode/baton/learning/detect.ts"
 import { mayTeach } from "../../../.opencode/baton/learning/hooks.ts"
 import { LANGUAGE_RULES } from "../../../.opencode/baton/learning/languages.ts"
+import { LEARNING_TYPES } from "../../../.opencode/baton/learning/signals.ts"
 import { promised } from "../../requirements.ts"
 import { runs } from "../../support/effort.ts"
 import {
@@ -40,10 +41,15 @@ const textsLike = ({ source }: RegExp) => {
 }
 
 describe("the detector", () => {
-  test.each(LANGUAGES)(
-    promised("learning.A2", "each sentence that a rule of %s matches has a word for which the rules are loaded"),
-    (language) => {
-      for (const { pattern } of LANGUAGE_RULES[language].signals) {
+  const kinds = LANGUAGES.flatMap((language) => LEARNING_TYPES.map((type) => ({ language, type })))
+  test.each(kinds)(
+    promised(
+      "learning.A2",
+      "a sentence that a rule of $language for a $type matches has a word for which the rules load",
+    ),
+    ({ language, type }) => {
+      const signals = LANGUAGE_RULES[language].signals.filter((signal) => signal.type === type)
+      for (const { pattern } of signals) {
         let matched = 0
         const isNoticed = fc.property(textsLike(pattern), (text) => {
           if (!pattern.test(text)) return true
