@@ -1,6 +1,6 @@
 /** Why a test, or a part of one, does not run on OpenCode 2.0.15, where it cannot show what it promises. */
 export const REASONS = {
-  undo: "OpenCode 2 tells a plugin of no message that was undone",
+  undo: "OpenCode 2 undoes by calls of its own: opencode-2/undo.test.ts",
   handoff: "/handoff is off there",
   passes: "passes are off there",
   "live state": "live state is off there",

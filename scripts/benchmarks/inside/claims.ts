@@ -6,7 +6,7 @@
 import { Database } from "bun:sqlite"
 import { runCommand } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/command.ts"
-import { openSqliteStore } from "../../../.opencode/baton/ledger/embedded/sqlite-store.ts"
+import { countTasks, openSqliteStore } from "../../../.opencode/baton/ledger/embedded/sqlite-store.ts"
 import type { LedgerStore } from "../../../.opencode/baton/ledger/embedded/store.ts"
 
 const [how, path = "", count = "0", start = "0"] = process.argv.slice(2)
@@ -21,6 +21,7 @@ const claim = async (): Promise<string> => {
   const context = createCommandContext({
     location: path,
     openStore,
+    countTasks,
     readStdin: () => "",
     nowMs: Date.now,
     timestamp,

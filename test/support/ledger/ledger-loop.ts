@@ -2,7 +2,7 @@
 
 import { runCommand } from "../../../.opencode/baton/ledger/embedded/cli.ts"
 import { createClock, createCommandContext } from "../../../.opencode/baton/ledger/embedded/command.ts"
-import { openSqliteStore } from "../../../.opencode/baton/ledger/embedded/sqlite-store.ts"
+import { countTasks, openSqliteStore } from "../../../.opencode/baton/ledger/embedded/sqlite-store.ts"
 import type { LedgerStore } from "../../../.opencode/baton/ledger/embedded/store.ts"
 
 export type LoopCall = { readonly database: string; readonly args: readonly string[]; readonly stdin: string }
@@ -20,6 +20,7 @@ const answer = async ({ database, args, stdin }: LoopCall): Promise<void> => {
   const context = createCommandContext({
     location: database,
     openStore,
+    countTasks,
     readStdin: () => stdin,
     nowMs: Date.now,
     timestamp,

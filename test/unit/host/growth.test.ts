@@ -37,6 +37,7 @@ const PATHS = { root: "/sandbox", source: "/project", directory: "/project", wor
 /** The arguments behind the text, for a function that takes more than one. */
 const MORE: Readonly<Record<string, readonly unknown[]>> = {
   "compaction/summary.ts isRefusal": [""],
+  "doctor/checks/opencode.ts checkVersion": ["/usr/bin/opencode"],
   "doctor/report.ts warning": [""],
   "doctor/report.ts broken": [""],
   "host/secrets.ts redactedLine": [200],
@@ -44,6 +45,8 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
   "host/text.ts cutTextStart": [200],
   "host/text.ts shorten": [200],
   "host/text.ts fitWidth": [200],
+  "host/words.ts hasWords": [["WORD", "ANOTHER"]],
+  "host/words.ts excerptAround": [["WORD", "ANOTHER"]],
   "learning/known.ts lookUpBy": ["correction"],
   "learning/words.ts contradicts": ["Always use tabs."],
   "ledger/description.ts takeBytes": [4_000],
@@ -52,7 +55,7 @@ const MORE: Readonly<Record<string, readonly unknown[]>> = {
   "ledger/embedded/format.ts padRight": [20],
   "ledger/embedded/format.ts padLeft": [20],
   "ledger/embedded/items.ts deriveEpicStatus": [["open"]],
-  "pass-over/events.ts withoutCommands": [false],
+  "pass-over/session-hooks.ts withoutCommands": [false],
   "pass-over/sandbox/paths.ts spellOutHome": ["/home/a", PATHS],
   "pass-over/sandbox/paths.ts toSandboxText": [PATHS],
   "pass-over/sandbox/paths.ts toProjectText": ["/sandbox"],

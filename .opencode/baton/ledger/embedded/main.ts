@@ -7,7 +7,7 @@
 
 import { runCommand } from "./cli.ts"
 import { createClock, createCommandContext } from "./command.ts"
-import { openSqliteStore } from "./sqlite-store.ts"
+import { countTasks, openSqliteStore } from "./sqlite-store.ts"
 import type { LedgerStore } from "./store.ts"
 
 const [STDIN, STDOUT, STDERR] = [0, 1, 2]
@@ -41,6 +41,7 @@ const context = createCommandContext({
     opened = openSqliteStore(location, mode)
     return opened
   },
+  countTasks,
   readStdin: () => process.getBuiltinModule("node:fs").readFileSync(STDIN, "utf8"),
   nowMs: Date.now,
   timestamp: createClock(Date.now),

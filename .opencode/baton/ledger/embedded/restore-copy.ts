@@ -1,19 +1,6 @@
-import { Database } from "bun:sqlite"
 import { chmodSync, constants, copyFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { listCopies } from "../copies.ts"
 import { LedgerError } from "./store.ts"
-
-const countTasks = (path: string): number => {
-  const copy = new Database(path, { readonly: true })
-  try {
-    const [check] = copy.query<Record<string, string>, []>("PRAGMA quick_check").all()
-    const said = Object.values(check ?? {})[0]
-    if (said !== "ok") throw new LedgerError(`the copy is damaged: ${said}`)
-    return copy.query<{ count: number }, []>("SELECT count(*) AS count FROM items").get()?.count ?? 0
-  } finally {
-    copy.close()
-  }
-}
 
 /** The changes that are not in the database's file yet belong to it. */
 const FILES = ["", "-wal", "-shm"]
@@ -26,9 +13,14 @@ type Restored = {
 /**
  * Puts a copy in the place of the database, which is moved aside.
  *
+ * @param countTasks throws LedgerError for a database that is damaged
  * @throws LedgerError when there is no such copy, it is damaged, or a file cannot be written; the database is then as it was
  */
-export const restoreCopy = (database: string, day: string, at: Date): Restored => {
+export const restoreCopy = (
+  database: string,
+  day: string,
+  { at, countTasks }: { at: Date; countTasks: (path: string) => number },
+): Restored => {
   const copy = listCopies(database).find((one) => one.day === day)
   if (copy === undefined)
     throw new LedgerError(`there is no copy of ${day} beside ${database}; 'prog copies' lists them`)

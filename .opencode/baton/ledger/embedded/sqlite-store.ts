@@ -139,3 +139,16 @@ export const openSqliteStore = (path: string, mode?: "create"): LedgerStore => {
     close: () => database.close(),
   }
 }
+
+/** The tasks and epics in another database. @throws LedgerError when it is damaged */
+export const countTasks = (path: string): number => {
+  const database = new Database(path, { readonly: true })
+  try {
+    const [check] = database.query<Record<string, string>, []>("PRAGMA quick_check").all()
+    const said = Object.values(check ?? {})[0]
+    if (said !== "ok") throw new LedgerError(`the copy is damaged: ${said}`)
+    return database.query<{ count: number }, []>("SELECT count(*) AS count FROM items").get()?.count ?? 0
+  } finally {
+    database.close()
+  }
+}

@@ -9,8 +9,8 @@ const restore: Command = {
   operands: "<day>",
   summary: "Put the copy of a day in the place of the database, which is moved aside",
   arguments: { least: 1, most: 1 },
-  run: ({ args: [day = ""] }, { location, nowMs }) => {
-    const { tasks, aside } = restoreCopy(location, day, new Date(nowMs()))
+  run: ({ args: [day = ""] }, { location, nowMs, countTasks }) => {
+    const { tasks, aside } = restoreCopy(location, day, { at: new Date(nowMs()), countTasks })
     const kept = aside === undefined ? [] : [`The one that was there is now ${aside}`]
     return [`Restored ${counted(tasks, "task")} from the copy of ${day}`, ...kept]
   },
