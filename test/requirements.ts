@@ -257,7 +257,6 @@ export const REQUIREMENTS = {
     "An editing tool asks before it writes what OpenCode runs or takes rules from, in each folder up to the worktree; AGENTS.md stays free.",
   "people.C3":
     "A settings file that is no JSON, or has a wrong type or value, leaves off what can be off, and says so; comments and trailing commas are read, and secret files by their names are not loaded.",
-  "people.D1": "Each command of README, first-task, workers and tour is run by a test.",
   "people.D2":
     "init says what each of its two questions is about; options of a later run count; --dry-run fits on a screen.",
   "people.D2a": "The project's own npm package has none of Baton's files, however it chooses its own.",
