@@ -106,15 +106,18 @@ const textOf = (svg: string): string =>
   withoutIds([...read(`docs/images/${svg}`).matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text).join("\n"))
 
 describe("the page of the tour", () => {
-  test(promised("tour.B1", "is linked where a newcomer looks, and shows every picture of the walk"), () => {
-    expect(read("README.md")).toContain("](docs/tour.md)")
-    expect(read("docs/how-it-works.md")).toContain("](tour.md)")
-    const shown = [...page.matchAll(/images\/(tour-[\w.-]+)/g)].map(([, name]) => name ?? "")
-    expect([...new Set(shown)].sort()).toEqual(pictures.sort())
-    for (const scheme of ["light", "dark"]) expect(pictures).toContain(`tour-page-${scheme}.png`)
-  })
+  test(
+    promised("tour.B1", "the page of the tour is linked where a newcomer looks, and shows every picture of the walk"),
+    () => {
+      expect(read("README.md")).toContain("](docs/tour.md)")
+      expect(read("docs/how-it-works.md")).toContain("](tour.md)")
+      const shown = [...page.matchAll(/images\/(tour-[\w.-]+)/g)].map(([, name]) => name ?? "")
+      expect([...new Set(shown)].sort()).toEqual(pictures.sort())
+      for (const scheme of ["light", "dark"]) expect(pictures).toContain(`tour-page-${scheme}.png`)
+    },
+  )
 
-  test(promised("tour.B1", "has its user say what the user of the walk says"), () => {
+  test(promised("tour.B1", "the page of the tour has its user say what the user of the walk says"), () => {
     const quoted = [...page.matchAll(/^```text\n([\s\S]*?)\n```$/gm)].flatMap(([, block = ""]) => block.split("\n"))
     const { review, mend, take, test: tests, goal } = SAID
     const said = [startMessage("ts-000000"), CORRECTION, review, mend, take, tests, `/handoff ${goal}`]

@@ -43,21 +43,30 @@ const overrideMay = (key: PolicyKey): string => {
 }
 
 describe("the reference of passes", () => {
-  test(promised(["pass-over.G4", "pass-over.E1"], "has every error as the program has it"), () => {
-    const rows = Object.entries(ERRORS).map(([code, { name, recoverable, meaning }]) =>
-      ["", code, `\`${name}\``, recoverable ? "yes" : "no", meaning, ""].join(" | ").trim(),
-    )
-    expect(rowsUnder("Errors")).toEqual(rows)
-  })
+  test(
+    promised(["pass-over.G4", "pass-over.E1"], "the reference of passes has every error as the program has it"),
+    () => {
+      const rows = Object.entries(ERRORS).map(([code, { name, recoverable, meaning }]) =>
+        ["", code, `\`${name}\``, recoverable ? "yes" : "no", meaning, ""].join(" | ").trim(),
+      )
+      expect(rowsUnder("Errors")).toEqual(rows)
+    },
+  )
 
-  test(promised(["pass-over.G4", "pass-over.C1"], "has every key, value and what an override may do"), () => {
-    const keys = Object.keys(BUILT_IN_POLICY) as PolicyKey[]
-    expect(rowsUnder("Policy")).toEqual(
-      keys.map((key) => `| \`${key}\` | \`${JSON.stringify(BUILT_IN_POLICY[key])}\` | ${overrideMay(key)} |`),
-    )
-  })
+  test(
+    promised(
+      ["pass-over.G4", "pass-over.C1"],
+      "the reference of passes has every key, value and what an override may do",
+    ),
+    () => {
+      const keys = Object.keys(BUILT_IN_POLICY) as PolicyKey[]
+      expect(rowsUnder("Policy")).toEqual(
+        keys.map((key) => `| \`${key}\` | \`${JSON.stringify(BUILT_IN_POLICY[key])}\` | ${overrideMay(key)} |`),
+      )
+    },
+  )
 
-  test(promised(["pass-over.G4", "pass-over.C1"], "shows a policy that is one"), () => {
+  test(promised(["pass-over.G4", "pass-over.C1"], "the reference of passes shows a policy that is one"), () => {
     const [, example = ""] = page.split("```json\n")
     expect(parsePolicy(tool.schema, example.split("```")[0] ?? "").kind).toBe("policy")
   })

@@ -59,7 +59,7 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
 })
 
 describe("prompts/handoff.md", () => {
-  test(promised("compaction.C10", "asks for all a handoff needs, as the built-in text does"), () => {
+  test(promised("compaction.C10", "prompts/handoff.md asks for all a handoff needs, as the built-in text does"), () => {
     expect(headings(prompt("handoff"))).toEqual([
       ...["## Done", "## In progress", "## Files being changed", "## Next", "## Tried and failed"],
       ...["## Constraints and decisions that must persist", "## Technical decisions and why", "## Protocol state"],
@@ -71,12 +71,15 @@ describe("prompts/handoff.md", () => {
   test.each([
     ["the file", prompt("handoff")],
     ["the built-in text", DEFAULT_HANDOFF_PROMPT],
-  ])(promised("compaction.C10", "is short, says that there are no tools, and names no task: %s"), (_which, text) => {
-    expect(text.length).toBeLessThan(HANDOFF_MAX_CHARACTERS)
-    expect(text).toContain("You have no tools")
-    expect(text).toMatch(/already recorded[\s\S]*prog log ID[\s\S]*prog desc[\s\S]*specification left word for word/)
-    expect(parseTask(text)).toBeUndefined()
-  })
+  ])(
+    promised("compaction.C10", "prompts/handoff.md is short, says that there are no tools, and names no task: %s"),
+    (_which, text) => {
+      expect(text.length).toBeLessThan(HANDOFF_MAX_CHARACTERS)
+      expect(text).toContain("You have no tools")
+      expect(text).toMatch(/already recorded[\s\S]*prog log ID[\s\S]*prog desc[\s\S]*specification left word for word/)
+      expect(parseTask(text)).toBeUndefined()
+    },
+  )
 })
 
 const COMMENTED: PromptName[] = ["handoff", "handoff-command"]

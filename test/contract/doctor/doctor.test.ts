@@ -19,13 +19,16 @@ beforeEach(() => {
 })
 
 describe("a healthy project", () => {
-  test.each(BOTH_ENDS)(promised("install.E2", "has only ok findings, seen by OpenCode $version itself"), (binary) => {
-    const { exitCode, report } = patient.examine({ BATON_OPENCODE: binary.path })
-    expect(report.findings.filter(({ status }) => status !== "ok")).toEqual([])
-    expect(exitCode).toBe(0)
-    const opencode = report.findings.find(({ id }) => id === "opencode")
-    expect(opencode?.message).toContain(`OpenCode ${binary.version} (${binary.path})`)
-  })
+  test.each(BOTH_ENDS)(
+    promised("install.E2", "a healthy project has only ok findings, seen by OpenCode $version itself"),
+    (binary) => {
+      const { exitCode, report } = patient.examine({ BATON_OPENCODE: binary.path })
+      expect(report.findings.filter(({ status }) => status !== "ok")).toEqual([])
+      expect(exitCode).toBe(0)
+      const opencode = report.findings.find(({ id }) => id === "opencode")
+      expect(opencode?.message).toContain(`OpenCode ${binary.version} (${binary.path})`)
+    },
+  )
 
   test(promised("install.E2", "the report is one JSON document of a stated shape"), () => {
     const { report } = patient.examine()
@@ -66,7 +69,10 @@ describe("looking", () => {
   })
 
   test(
-    promised("install.E2", "works from inside a project, through a link to its launcher, and runs none of its files"),
+    promised(
+      "install.E2",
+      "looking works from inside a project, through a link to its launcher, and runs none of its files",
+    ),
     () => {
       const project = join(patient.root, "real project")
       mkdirSync(project)
@@ -147,7 +153,7 @@ describe("the runtime", () => {
       env: { ...patient.environment, ...environment },
     })
 
-  test("runs nothing from a relative folder of PATH, and goes on to an absolute one", () => {
+  test("the runtime runs nothing from a relative folder of PATH, and goes on to an absolute one", () => {
     const named = { PATH: SYSTEM_PATH, BATON_OPENCODE: `./${basename(NEWEST.path)}` }
     expect(listAgents(dirname(NEWEST.path), named)).toMatchObject({ exitCode: 0, stdout: "[]\n" })
     const folder = temporaryFolder()

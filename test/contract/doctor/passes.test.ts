@@ -45,31 +45,37 @@ describe("doctor on passes", () => {
     ])
   })
 
-  test(promised(["pass-over.G4", "pass-over.C2"], "names a policy that is none, with its line"), async () => {
-    const { root, examine } = setUp()
-    writeFileSync(join(root, ".opencode", "pass-over.json"), '{\n  "default": {}\n}')
-    const [found] = await examine()
-    expect(found).toMatchObject({ status: "broken", fix: expect.stringContaining("docs/pass-over-reference.md") })
-    expect(found?.message).toMatch(/^\.opencode\/pass-over\.json:2 is not a policy, .*Unrecognized key: "default"/)
-    writeFileSync(join(root, ".opencode", "pass-over.json"), "{}")
-    expect(await examine()).toEqual([{ status: "ok", message: ".opencode/pass-over.json is in order" }])
-  })
+  test(
+    promised(["pass-over.G4", "pass-over.C2"], "doctor on passes names a policy that is none, with its line"),
+    async () => {
+      const { root, examine } = setUp()
+      writeFileSync(join(root, ".opencode", "pass-over.json"), '{\n  "default": {}\n}')
+      const [found] = await examine()
+      expect(found).toMatchObject({ status: "broken", fix: expect.stringContaining("docs/pass-over-reference.md") })
+      expect(found?.message).toMatch(/^\.opencode\/pass-over\.json:2 is not a policy, .*Unrecognized key: "default"/)
+      writeFileSync(join(root, ".opencode", "pass-over.json"), "{}")
+      expect(await examine()).toEqual([{ status: "ok", message: ".opencode/pass-over.json is in order" }])
+    },
+  )
 
-  test(promised(["pass-over.B3", "pass-over.G4"], "names a pass that was cut off, and what mends it"), async () => {
-    const { examine, baton, cutOffAt } = setUp()
-    await cutOffAt("edited")
-    const [, cut] = await examine()
-    expect(cut).toMatchObject({ status: "warning", fix: expect.stringContaining(`baton passes restore ${PASS}`) })
-    expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
-    const restored = baton("passes", "restore", PASS)
-    expect([restored.status, restored.stderr]).toEqual([0, ""])
-    expect(restored.stdout).toContain("1 changed file pending")
-    expect((await examine()).slice(1)).toEqual([
-      { status: "ok", message: "1 pass holds changes that wait to be applied or rejected" },
-    ])
-  })
+  test(
+    promised(["pass-over.B3", "pass-over.G4"], "doctor on passes names a pass that was cut off, and what mends it"),
+    async () => {
+      const { examine, baton, cutOffAt } = setUp()
+      await cutOffAt("edited")
+      const [, cut] = await examine()
+      expect(cut).toMatchObject({ status: "warning", fix: expect.stringContaining(`baton passes restore ${PASS}`) })
+      expect(cut?.message).toMatch(/^pass_20260101102030000_abcd, begun 20.*, was cut off while its subagent worked$/)
+      const restored = baton("passes", "restore", PASS)
+      expect([restored.status, restored.stderr]).toEqual([0, ""])
+      expect(restored.stdout).toContain("1 changed file pending")
+      expect((await examine()).slice(1)).toEqual([
+        { status: "ok", message: "1 pass holds changes that wait to be applied or rejected" },
+      ])
+    },
+  )
 
-  test(promised("pass-over.G4", "names files of a pass that cannot be read"), async () => {
+  test(promised("pass-over.G4", "doctor on passes names files of a pass that cannot be read"), async () => {
     const { root, examine } = setUp()
     const folder = join(root, ".opencode", "state", "pass-over", PASS, "files")
     mkdirSync(folder, { recursive: true })

@@ -35,19 +35,25 @@ const findings = async (id: string): Promise<string[]> =>
 describe("a project that a global copy serves", () => {
   beforeEach(installGlobally)
 
-  test(promised("package.D2", "is in order, and doctor says which copy serves it and tries its plugins"), async () => {
-    const { exitCode, report } = patient.examine()
-    expect(report.findings.filter(({ status }) => status !== "ok")).toEqual([])
-    expect({ exitCode, ...report.summary }).toMatchObject({ exitCode: 0, broken: 0, warning: 0 })
-    expect(await findings("files")).toEqual([
-      `ok no copy in the project: the one in ${join(patient.home, ".config/opencode")} serves it`,
-      expect.stringMatching(/^ok Baton 1\.0\.0, \d+ files, unchanged$/),
-    ])
-    const plugins = report.findings.filter(({ id }) => id === "plugins")
-    expect(plugins.map(({ message }) => message)).toEqual(["thing.ts loads"])
-    const prompt = `ok ${inGlobal("prompts/handoff.md")} is the prompt of every compaction`
-    expect((await findings("prompts"))[0]).toBe(prompt)
-  })
+  test(
+    promised(
+      "package.D2",
+      "a project that a global copy serves is in order, and doctor says which copy serves it and tries its plugins",
+    ),
+    async () => {
+      const { exitCode, report } = patient.examine()
+      expect(report.findings.filter(({ status }) => status !== "ok")).toEqual([])
+      expect({ exitCode, ...report.summary }).toMatchObject({ exitCode: 0, broken: 0, warning: 0 })
+      expect(await findings("files")).toEqual([
+        `ok no copy in the project: the one in ${join(patient.home, ".config/opencode")} serves it`,
+        expect.stringMatching(/^ok Baton 1\.0\.0, \d+ files, unchanged$/),
+      ])
+      const plugins = report.findings.filter(({ id }) => id === "plugins")
+      expect(plugins.map(({ message }) => message)).toEqual(["thing.ts loads"])
+      const prompt = `ok ${inGlobal("prompts/handoff.md")} is the prompt of every compaction`
+      expect((await findings("prompts"))[0]).toBe(prompt)
+    },
+  )
 
   test(promised("package.D2", "a project is broken where the global copy that serves it is"), async () => {
     rmSync(inGlobal("baton/ledger/embedded/main.ts"))
@@ -61,14 +67,20 @@ describe("a project that a global copy serves", () => {
     expect((await findings("plugins"))[0]).toMatch(/^broken the plugins are not tried/)
   })
 
-  test(promised("package.D2", "has that copy's policy and settings, unless it has its own"), async () => {
-    put(inGlobal("pass-over.json"), '{ "$schema": "x" }\n')
-    put(inGlobal("baton.json"), "{")
-    expect((await findings("passes"))[0]).toContain(inGlobal("pass-over.json"))
-    expect((await findings("settings"))[0]).toMatch(/^warning/)
-    patient.write(".opencode/baton.json", "{}")
-    expect(await findings("settings")).toEqual(["ok .opencode/baton.json is in order"])
-  })
+  test(
+    promised(
+      "package.D2",
+      "a project that a global copy serves has that copy's policy and settings, unless it has its own",
+    ),
+    async () => {
+      put(inGlobal("pass-over.json"), '{ "$schema": "x" }\n')
+      put(inGlobal("baton.json"), "{")
+      expect((await findings("passes"))[0]).toContain(inGlobal("pass-over.json"))
+      expect((await findings("settings"))[0]).toMatch(/^warning/)
+      patient.write(".opencode/baton.json", "{}")
+      expect(await findings("settings")).toEqual(["ok .opencode/baton.json is in order"])
+    },
+  )
 })
 
 test(

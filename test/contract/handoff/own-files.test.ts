@@ -40,31 +40,37 @@ const setUp = (place = "") => {
 
 describe("uncommitted work", () => {
   const PLACES = ["", "packages/app"]
-  test.each(PLACES)(promised("handoff.F1", "has none of Baton's files, all of the user's (in '%s')"), async (place) => {
-    const { write, uncommitted } = setUp(place)
-    write(OURS)
-    expect(await uncommitted()).toEqual([])
-    write(THEIRS)
-    // git shows a new folder that has nothing of ours in place of its files.
-    const shown = Object.keys(THEIRS).map((path) => join(place, path).replace("src/a.ts", "src/"))
-    expect(await uncommitted()).toEqual(shown.toSorted())
-  })
+  test.each(PLACES)(
+    promised("handoff.F1", "uncommitted work has none of Baton's files, all of the user's (in '%s')"),
+    async (place) => {
+      const { write, uncommitted } = setUp(place)
+      write(OURS)
+      expect(await uncommitted()).toEqual([])
+      write(THEIRS)
+      // git shows a new folder that has nothing of ours in place of its files.
+      const shown = Object.keys(THEIRS).map((path) => join(place, path).replace("src/a.ts", "src/"))
+      expect(await uncommitted()).toEqual(shown.toSorted())
+    },
+  )
 
-  test(promised("handoff.F1", "has of committed files what the user edited, not what an update replaced"), async () => {
-    const { write, commit, uncommitted } = setUp()
-    write({ ".opencode/agent/mine.md": "Mine.\n" })
-    commit()
-    write(OURS)
-    expect(await uncommitted()).toEqual([])
-    commit()
-    const updated = {
-      ".opencode/baton/core/core.ts": "a new core\n",
-      "prompts/worker.md": "<!-- baton: contract -->\nNew.\n",
-    }
-    const lines = Object.entries(updated).map(([path, { length }]) => `1\t${length}\t${path}`)
-    write({ ...updated, ".opencode/baton/.manifest": `# made by install\n${lines.join("\n")}\n` })
-    expect(await uncommitted()).toEqual([])
-    write({ "prompts/worker.md": "<!-- baton: contract -->\nNew, and mine.\n" })
-    expect(await uncommitted()).toEqual(["prompts/worker.md"])
-  })
+  test(
+    promised("handoff.F1", "uncommitted work has of committed files what the user edited, not what an update replaced"),
+    async () => {
+      const { write, commit, uncommitted } = setUp()
+      write({ ".opencode/agent/mine.md": "Mine.\n" })
+      commit()
+      write(OURS)
+      expect(await uncommitted()).toEqual([])
+      commit()
+      const updated = {
+        ".opencode/baton/core/core.ts": "a new core\n",
+        "prompts/worker.md": "<!-- baton: contract -->\nNew.\n",
+      }
+      const lines = Object.entries(updated).map(([path, { length }]) => `1\t${length}\t${path}`)
+      write({ ...updated, ".opencode/baton/.manifest": `# made by install\n${lines.join("\n")}\n` })
+      expect(await uncommitted()).toEqual([])
+      write({ "prompts/worker.md": "<!-- baton: contract -->\nNew, and mine.\n" })
+      expect(await uncommitted()).toEqual(["prompts/worker.md"])
+    },
+  )
 })

@@ -43,24 +43,31 @@ const onTerminal = (answers: string, ...args: string[]): string => {
 }
 
 describe("init", () => {
-  test(promised("package.A3", "asks nothing without a terminal, and ends with three lines for the next steps"), () => {
-    openCode("1.18.33")
-    const { exitCode, stdout, stderr } = baton("init")
-    expect({ exitCode, stderr, isAsked: stdout.includes("[Y/n]") }).toEqual({ exitCode: 0, stderr: "", isAsked: false })
-    expect(JSON.parse(checkout.read(SETTINGS))).toEqual({ autoTask: true })
-    expect(checkout.has(POLICY)).toBe(true)
-    const [next, ...lines] = stdout.trimEnd().split("\n").slice(-4)
-    expect(next).toBe("Next:")
-    expect(lines[0]).toBe(`  cd ${checkout.project} && opencode`)
-    expect(lines[1]).toContain("your first message becomes a task")
-    expect(lines[2]).toBe(`  npx baton-opencode doctor ${checkout.project}`)
-  })
+  test(
+    promised("package.A3", "init asks nothing without a terminal, and ends with three lines for the next steps"),
+    () => {
+      openCode("1.18.33")
+      const { exitCode, stdout, stderr } = baton("init")
+      expect({ exitCode, stderr, isAsked: stdout.includes("[Y/n]") }).toEqual({
+        exitCode: 0,
+        stderr: "",
+        isAsked: false,
+      })
+      expect(JSON.parse(checkout.read(SETTINGS))).toEqual({ autoTask: true })
+      expect(checkout.has(POLICY)).toBe(true)
+      const [next, ...lines] = stdout.trimEnd().split("\n").slice(-4)
+      expect(next).toBe("Next:")
+      expect(lines[0]).toBe(`  cd ${checkout.project} && opencode`)
+      expect(lines[1]).toContain("your first message becomes a task")
+      expect(lines[2]).toBe(`  npx baton-opencode doctor ${checkout.project}`)
+    },
+  )
 
   test.each([
     ["Enter", "\\n\\n", true, true],
     ["no and yes", "n\\ny\\n", false, true],
     ["yes and no", "y\\nNo\\n", true, false],
-  ])(promised("package.A3", "asks two things on a terminal: %s"), (_, answers, autoTask, passOver) => {
+  ])(promised("package.A3", "init asks two things on a terminal: %s"), (_, answers, autoTask, passOver) => {
     const said = onTerminal(answers, "init")
     expect(said.split("[Y/n]")).toHaveLength(3)
     const asked = said.split(/\r?\n/).filter((line) => /^(?:Baton keeps|Make your|With the tool|Let agents)/.test(line))
@@ -74,26 +81,29 @@ describe("init", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("package.A3", "changes nothing when its questions are left with Ctrl-D"), () => {
+  test(promised("package.A3", "init changes nothing when its questions are left with Ctrl-D"), () => {
     expect(onTerminal("\\004", "init")).toContain("[Y/n]")
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("package.A3", "takes the answers as options, and leaves settings that are there as they are"), () => {
-    checkout.write(SETTINGS, '{ "claims": "off" }\n')
-    const before = snapshotTree(checkout.project)
-    expect(baton("init", "--no-pass-over").exitCode).toBe(0)
-    expect([checkout.read(SETTINGS), checkout.has(POLICY)]).toEqual(['{ "claims": "off" }\n', false])
-    baton("uninstall")
-    expect(snapshotTree(checkout.project)).toEqual(before)
-    rmSync(join(checkout.project, SETTINGS))
-    expect(baton("init", "--no-auto-task").stdout).toContain('  .opencode/baton/bin/prog add "TITLE" prints an ID')
-    expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
-  })
+  test(
+    promised("package.A3", "init takes the answers as options, and leaves settings that are there as they are"),
+    () => {
+      checkout.write(SETTINGS, '{ "claims": "off" }\n')
+      const before = snapshotTree(checkout.project)
+      expect(baton("init", "--no-pass-over").exitCode).toBe(0)
+      expect([checkout.read(SETTINGS), checkout.has(POLICY)]).toEqual(['{ "claims": "off" }\n', false])
+      baton("uninstall")
+      expect(snapshotTree(checkout.project)).toEqual(before)
+      rmSync(join(checkout.project, SETTINGS))
+      expect(baton("init", "--no-auto-task").stdout).toContain('  .opencode/baton/bin/prog add "TITLE" prints an ID')
+      expect([checkout.has(SETTINGS), checkout.has(POLICY)]).toEqual([false, true])
+    },
+  )
 
   const autoTask = (): unknown => JSON.parse(checkout.read(SETTINGS)).autoTask
 
-  test(promised("people.D2", "follows the options of a later run, and leaves nothing behind at its end"), () => {
+  test(promised("people.D2", "init follows the options of a later run, and leaves nothing behind at its end"), () => {
     baton("init")
     expect(baton("init", "--no-auto-task", "--no-pass-over").exitCode).toBe(0)
     expect([autoTask(), checkout.has(POLICY)]).toEqual([false, false])
@@ -109,7 +119,7 @@ describe("init", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("people.D2", "follows them in settings that the user changed, or says what to do instead"), () => {
+  test(promised("people.D2", "init follows them in settings that the user changed, or says what to do instead"), () => {
     baton("init")
     checkout.write(SETTINGS, '{\n  // ours\n  "autoTask": true,\n  "claims": "off",\n}\n')
     baton("init", "--no-auto-task")
@@ -203,7 +213,7 @@ describe("init", () => {
     ["2.0.1", [RUN_ON]],
     ["1.2.9", [RUN_ON]],
     ["10.0.1", [RUN_ON]],
-  ])(promised("package.A7", "says of OpenCode %s: %j"), (version, parts) => {
+  ])(promised("package.A7", "init says of OpenCode %s: %j"), (version, parts) => {
     // As each line prints it.
     openCode(version.startsWith("2") ? `opencode v${version}` : version)
     for (const name of ["init", "update"]) {
@@ -216,7 +226,7 @@ describe("init", () => {
     }
   })
 
-  test(promised("package.A7", "says where OpenCode comes from when there is none, and nothing else of it"), () => {
+  test(promised("package.A7", "init says where OpenCode comes from when there is none, and nothing else of it"), () => {
     expect(baton("init").stdout).toMatch(/^OpenCode: none is on PATH. Baton is run on 1\.2\.15 .*opencode\.ai\/docs$/m)
     openCode("1.18.33")
     expect(baton("update").stdout).not.toContain("OpenCode")
@@ -224,7 +234,7 @@ describe("init", () => {
 })
 
 describe("update", () => {
-  test(promised("package.A2", "keeps what the user changed and shows the difference until it is merged"), () => {
+  test(promised("package.A2", "update keeps what the user changed and shows the difference until it is merged"), () => {
     baton("init")
     checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\nIn French.\n")
     checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the whole handoff.\n")
@@ -241,7 +251,7 @@ describe("update", () => {
     expect(checkout.has("prompts/handoff.md.baton-new")).toBe(false)
   })
 
-  test(promised("package.A2", "keeps settings that init wrote, changed or deleted, and does not ask"), () => {
+  test(promised("package.A2", "update keeps settings that init wrote, changed or deleted, and does not ask"), () => {
     baton("init")
     baton("update")
     expect(checkout.read(SETTINGS)).toContain("autoTask")
@@ -253,7 +263,7 @@ describe("update", () => {
     expect(checkout.has(SETTINGS)).toBe(false)
   })
 
-  test(promised("package.A2", "refuses a project without Baton, and changes nothing"), () => {
+  test(promised("package.A2", "update refuses a project without Baton, and changes nothing"), () => {
     expect(baton("update")).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nothing to update") })
     expect(snapshotTree(checkout.project)).toEqual({})
   })
@@ -279,7 +289,7 @@ describe("--global", () => {
     expect(snapshotTree(home(GLOBAL))).toEqual(before)
   })
 
-  test(promised("package.A4", "makes the folder where there is none, and removes it again"), () => {
+  test(promised("package.A4", "--global makes the folder where there is none, and removes it again"), () => {
     const elsewhere = { ...surroundings().env, XDG_CONFIG_HOME: home("elsewhere") }
     const run = (...args: string[]) => runScript([...command(), ...args], { cwd: checkout.project, env: elsewhere })
     expect(run("init", "--global", "--dry-run").exitCode).toBe(0)

@@ -51,7 +51,10 @@ const baton = (args: readonly string[], environment: Record<string, string> = {}
 
 describe("the tarball of npm pack", () => {
   test(
-    promised("package.A1", "holds the bundle and its installer, and nothing of the rest; it depends on zod alone"),
+    promised(
+      "package.A1",
+      "the tarball of npm pack holds the bundle and its installer, and nothing of the rest; it depends on zod alone",
+    ),
     () => {
       const list = runScript(["tar", "-tzf", packPackage()]).stdout.trim()
       const paths = list.split("\n").map((path) => path.replace(/^package\//, ""))
@@ -85,21 +88,24 @@ describe("the tarball of npm pack", () => {
     expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "third")))
   })
 
-  test(promised("people.D2", "says in a screen what it would do: first, later, and at the end"), () => {
-    const dryRun = (command: string) => {
-      const { exitCode, stdout } = baton([command, "--dry-run"])
-      expect(exitCode).toBe(0)
-      expect(stdout.split("\n").length).toBeLessThanOrEqual(24)
-      return stdout
-    }
-    expect(dryRun("init")).toMatch(/^ {2}add {5}\.opencode\/baton\/ \(\d{3} files\)$/m)
-    expect(readdirSync(folder)).toEqual([])
-    baton(["init"])
-    expect(dryRun("update")).toContain("Nothing to do")
-    expect(dryRun("uninstall")).toMatch(/^ {2}remove {2}\.opencode\/baton\/ \(\d{3} files\)$/m)
-  })
+  test(
+    promised("people.D2", "the tarball of npm pack says in a screen what it would do: first, later, and at the end"),
+    () => {
+      const dryRun = (command: string) => {
+        const { exitCode, stdout } = baton([command, "--dry-run"])
+        expect(exitCode).toBe(0)
+        expect(stdout.split("\n").length).toBeLessThanOrEqual(24)
+        return stdout
+      }
+      expect(dryRun("init")).toMatch(/^ {2}add {5}\.opencode\/baton\/ \(\d{3} files\)$/m)
+      expect(readdirSync(folder)).toEqual([])
+      baton(["init"])
+      expect(dryRun("update")).toContain("Nothing to do")
+      expect(dryRun("uninstall")).toMatch(/^ {2}remove {2}\.opencode\/baton\/ \(\d{3} files\)$/m)
+    },
+  )
 
-  test(promised("words.D1", "leaves doctor nothing to fix in a file that init wrote"), () => {
+  test(promised("words.D1", "the tarball of npm pack leaves doctor nothing to fix in a file that init wrote"), () => {
     baton(["init"])
     const installed = Object.keys(snapshotTree(folder)).filter((path) => statSync(join(folder, path)).isFile())
     expect(installed.length).toBeGreaterThan(100)
@@ -121,7 +127,7 @@ describe("the tarball of npm pack", () => {
     expect(baton(["doctor"], runtime).stdout).toMatch(/warning +settings +\.opencode\/baton\.json cannot be used/)
   })
 
-  test(promised("package.A1", "does what baton does, with its help and exit codes"), () => {
+  test(promised("package.A1", "the tarball of npm pack does what baton does, with its help and exit codes"), () => {
     const runtime = { BATON_OPENCODE: NEWEST.path }
     baton(["init"])
     const { stdout } = baton(["doctor", "--json"], runtime)
@@ -133,13 +139,16 @@ describe("the tarball of npm pack", () => {
     expect(baton(["doctor"])).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("can run TypeScript") })
   })
 
-  test(promised("package.A1", "names every command of baton beside its own, and its version"), () => {
-    const { stdout } = baton(["help"])
-    const launcher = runScript([join(REPOSITORY, ".opencode/baton/bin/baton"), "--help"]).stdout
-    const commands = (text: string) => [...text.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
-    expect(commands(stdout)).toEqual(["init", "update", "uninstall", ...commands(launcher)])
-    expect(baton([])).toMatchObject({ exitCode: 2, stdout: "", stderr: stdout })
-    const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
-    expect(baton(["--version"]).stdout.trim()).toBe(version)
-  })
+  test(
+    promised("package.A1", "the tarball of npm pack names every command of baton beside its own, and its version"),
+    () => {
+      const { stdout } = baton(["help"])
+      const launcher = runScript([join(REPOSITORY, ".opencode/baton/bin/baton"), "--help"]).stdout
+      const commands = (text: string) => [...text.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
+      expect(commands(stdout)).toEqual(["init", "update", "uninstall", ...commands(launcher)])
+      expect(baton([])).toMatchObject({ exitCode: 2, stdout: "", stderr: stdout })
+      const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8"))
+      expect(baton(["--version"]).stdout.trim()).toBe(version)
+    },
+  )
 })

@@ -51,28 +51,34 @@ test.each(RUNTIMES)(promised("install.E5", "installs and uninstalls with %s alon
   expect(snapshotTree(checkout.project)).toEqual({})
 })
 
-test(promised("install.E5", "says what was looked for where there is none, and passes by what is too old"), () => {
-  const none =
-    "install: nothing here can run the installer. Expected one of: opencode (1.2.15 or newer) on PATH, or named by\n" +
-    "  BATON_OPENCODE; bun; node 20 or newer. Install OpenCode, or set BATON_OPENCODE to its binary.\n"
-  expect(install()).toEqual({ exitCode: 1, stdout: "", stderr: none })
-  const program = (name: string, script: string): void =>
-    writeFileSync(join(bare, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-  program("opencode", "echo 2.0.0")
-  program("bun", "exit 1")
-  program("node", '[ "$1" = --version ] && echo v18.20.4 || echo started')
-  expect(install()).toEqual({ exitCode: 1, stdout: "", stderr: none })
-  expect(snapshotTree(checkout.project)).toEqual({})
-})
+test(
+  promised("install.E5", "the launcher says what was looked for where there is none, and passes by what is too old"),
+  () => {
+    const none =
+      "install: nothing here can run the installer. Expected one of: opencode (1.2.15 or newer) on PATH, or named by\n" +
+      "  BATON_OPENCODE; bun; node 20 or newer. Install OpenCode, or set BATON_OPENCODE to its binary.\n"
+    expect(install()).toEqual({ exitCode: 1, stdout: "", stderr: none })
+    const program = (name: string, script: string): void =>
+      writeFileSync(join(bare, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    program("opencode", "echo 2.0.0")
+    program("bun", "exit 1")
+    program("node", '[ "$1" = --version ] && echo v18.20.4 || echo started')
+    expect(install()).toEqual({ exitCode: 1, stdout: "", stderr: none })
+    expect(snapshotTree(checkout.project)).toEqual({})
+  },
+)
 
-test(promised("install.E5", "runs nothing from a relative folder of PATH, and goes on to an absolute one"), () => {
-  writeFileSync(join(checkout.root, "node"), "#!/bin/sh\necho from the project\n", { mode: 0o755 })
-  link(process.execPath, join(bare, "node"))
-  expect(install({ PATH: `.:${bare}` })).toMatchObject({ exitCode: 0, stderr: "" })
-  expect(checkout.has(".opencode/plugins/thing.ts")).toBe(true)
-})
+test(
+  promised("install.E5", "the launcher runs nothing from a relative folder of PATH, and goes on to an absolute one"),
+  () => {
+    writeFileSync(join(checkout.root, "node"), "#!/bin/sh\necho from the project\n", { mode: 0o755 })
+    link(process.execPath, join(bare, "node"))
+    expect(install({ PATH: `.:${bare}` })).toMatchObject({ exitCode: 0, stderr: "" })
+    expect(checkout.has(".opencode/plugins/thing.ts")).toBe(true)
+  },
+)
 
-test(promised("install.E5", "reads neither .env nor bunfig.toml of the folder it is called in"), () => {
+test(promised("install.E5", "the launcher reads neither .env nor bunfig.toml of the folder it is called in"), () => {
   checkout.write(".env", "PROG_DB=/from/the/project.db\n")
   checkout.write("bunfig.toml", 'preload = ["./preload.ts"]\n')
   checkout.write("preload.ts", 'throw new Error("preloaded")\n')

@@ -83,14 +83,14 @@ describe("doctor", () => {
     return report.findings.filter((one) => one.status === "broken" && one.id === id).map(({ message }) => message)
   }
 
-  test(promised("install.G2", "calls a file in the bundle's folder that is not on the manifest broken"), () => {
+  test(promised("install.G2", "doctor calls a file in the bundle's folder that is not on the manifest broken"), () => {
     patient.write(GIT, "#!/bin/sh\n")
     expect(broken("files")).toEqual([expect.stringContaining(`did not put there: ${GIT}`)])
     expect(broken("plugins")).toEqual([expect.stringContaining(GIT)])
   })
 
   test.each([PLUGIN, THING])(
-    promised("install.G2", "calls %s with other contents broken and imports nothing"),
+    promised("install.G2", "doctor calls %s with other contents broken and imports nothing"),
     (path) => {
       patient.write(path, `${proof()}${patient.read(path)}`)
       expect(broken("files")).toEqual([expect.stringContaining(`not as they were installed: ${path}`)])

@@ -15,7 +15,7 @@ beforeEach(() => {
 })
 
 describe("upgrade", () => {
-  test(promised("install.E1", "replaces what is unchanged, adds what is new, removes what is gone"), () => {
+  test(promised("install.E1", "upgrade replaces what is unchanged, adds what is new, removes what is gone"), () => {
     checkout.ship(".opencode/baton/old/gone.ts", "export {}\n")
     checkout.ship("prompts/extra.md", "extra\n")
     checkout.install()
@@ -38,7 +38,7 @@ describe("upgrade", () => {
     expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", "prompts/extra.md"])
   })
 
-  test(promised("install.E1", "puts back a file that was deleted and an executable bit that was lost"), () => {
+  test(promised("install.E1", "upgrade puts back a file that was deleted and an executable bit that was lost"), () => {
     checkout.install()
     const installed = snapshotTree(checkout.project)
     rmSync(join(checkout.project, "prompts/handoff.md"))
@@ -65,21 +65,27 @@ describe("an interrupted run", () => {
 
   // Writes in order: the manifest, eight files, and the manifest again.
   const WRITES = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((n) => `writeFileSync ${n}`)
-  test.each([...WRITES, "renameSync 2", "renameSync 10"])(promised("install.E1", "is finished later (%s)"), (at) => {
-    killAt(at)
-    expect(checkout.install().exitCode).toBe(0)
-    // Folders that were there before anything was on record are not listed.
-    const isFirst = at === WRITES[0]
-    expectWhole(isFirst ? { except: MANIFEST } : {})
-    checkout.install("--uninstall")
-    if (!isFirst) expect(snapshotTree(checkout.project)).toEqual({})
-  })
+  test.each([...WRITES, "renameSync 2", "renameSync 10"])(
+    promised("install.E1", "an interrupted run is finished later (%s)"),
+    (at) => {
+      killAt(at)
+      expect(checkout.install().exitCode).toBe(0)
+      // Folders that were there before anything was on record are not listed.
+      const isFirst = at === WRITES[0]
+      expectWhole(isFirst ? { except: MANIFEST } : {})
+      checkout.install("--uninstall")
+      if (!isFirst) expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
 
-  test.each([3, 10])(promised("install.E1", "is undone by --uninstall (killed at write %i)"), (count) => {
-    killAt(`writeFileSync ${count}`)
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual({})
-  })
+  test.each([3, 10])(
+    promised("install.E1", "an interrupted run is undone by --uninstall (killed at write %i)"),
+    (count) => {
+      killAt(`writeFileSync ${count}`)
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
 
   const REMOVALS = ["rmSync 1", "rmSync 5", "rmSync 9", "rmdirSync 1", "rmdirSync 4"]
   test.each(REMOVALS)(promised("install.E1", "of --uninstall is finished, too (killed at %s)"), (at) => {
@@ -90,15 +96,18 @@ describe("an interrupted run", () => {
   })
 
   const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
-  test.each(SIGNALS)(promised("install.E1", "says at %s that it stopped, and is finished later"), (signal) => {
-    const stderr = "\ninstall: stopped. Run the same command again to finish.\n"
-    expect(signalAt(`renameSync 4 ${signal}`)).toMatchObject({ exitCode: 130, stderr })
-    expect(checkout.has("prompts/worker.md")).toBe(false)
-    checkout.install()
-    expectWhole()
-  })
+  test.each(SIGNALS)(
+    promised("install.E1", "an interrupted run says at %s that it stopped, and is finished later"),
+    (signal) => {
+      const stderr = "\ninstall: stopped. Run the same command again to finish.\n"
+      expect(signalAt(`renameSync 4 ${signal}`)).toMatchObject({ exitCode: 130, stderr })
+      expect(checkout.has("prompts/worker.md")).toBe(false)
+      checkout.install()
+      expectWhole()
+    },
+  )
 
-  test(promised("install.E1", "does not turn our own newer files into the user's"), () => {
+  test(promised("install.E1", "an interrupted run does not turn our own newer files into the user's"), () => {
     checkout.install()
     const shipAll = (text: string) => {
       checkout.ship(".opencode/baton/host/thing.ts", `export const createThing = () => ({ ${text}: 1 })\n`)
@@ -148,7 +157,7 @@ describe("uninstall", () => {
   test.each([
     ["run-time records", ".opencode/state", "outbox/1.json"],
     ["the audit of passes", ".opencode/pass-over-logs", "2026-01/session-ses_1-passes.jsonl"],
-  ])(promised("install.E1", "keeps %s, unless --purge is given"), (_, folder, record) => {
+  ])(promised("install.E1", "uninstall keeps %s, unless --purge is given"), (_, folder, record) => {
     checkout.install()
     checkout.write(`${folder}/.gitignore`, "*\n")
     checkout.write(`${folder}/${record}`, "{}\n")
@@ -158,17 +167,20 @@ describe("uninstall", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("install.E1", "names what is the user's and stays, and removes empty run-time folders"), () => {
-    checkout.install()
-    checkout.write(".opencode/baton.json", "{}")
-    checkout.write(".opencode/pass-over.json", "{}")
-    // Run-time folders that hold no record go without --purge.
-    for (const folder of ["state", "pass-over-logs"]) checkout.write(`.opencode/${folder}/.gitignore`, "*\n")
-    const { stdout } = checkout.install("--uninstall")
-    const own = [".opencode/baton.json", ".opencode/pass-over.json"]
-    for (const path of own) expect(stdout).toMatch(new RegExp(`keep +${path}: it is yours`))
-    expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual(own)
-  })
+  test(
+    promised("install.E1", "uninstall names what is the user's and stays, and removes empty run-time folders"),
+    () => {
+      checkout.install()
+      checkout.write(".opencode/baton.json", "{}")
+      checkout.write(".opencode/pass-over.json", "{}")
+      // Run-time folders that hold no record go without --purge.
+      for (const folder of ["state", "pass-over-logs"]) checkout.write(`.opencode/${folder}/.gitignore`, "*\n")
+      const { stdout } = checkout.install("--uninstall")
+      const own = [".opencode/baton.json", ".opencode/pass-over.json"]
+      for (const path of own) expect(stdout).toMatch(new RegExp(`keep +${path}: it is yours`))
+      expect(Object.keys(snapshotTree(checkout.project)).slice(1)).toEqual(own)
+    },
+  )
 
   test(promised("install.E1", "reaches nothing outside, whatever the manifest says"), () => {
     checkout.install()

@@ -38,37 +38,43 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     return { project, prog, add, use, learned: (...args: string[]) => baton("learned", ...args) }
   }
 
-  once(promised(["learning.C2", "learning.D1"], "lists, shows, forgets and exports what this project learned"), () => {
-    const { project, add, use, learned } = setUp()
-    expect(learned()).toMatchObject({ stdout: "Nothing learned\n", status: 0 })
-    const id = add(SENTENCE)
-    add("No, use another folder's rule.", { folder: "/elsewhere" })
-    use(SENTENCE)
-    expect(learned().stdout).toBe(`${id}  correction    2× since 2026-11-20, used 1×  ${SENTENCE}\n`)
-    expect(learned(project).stdout, "a folder alone is listed").toBe(learned("list", project).stdout)
-    expect(learned(`../${basename(project)}`).stdout, "a relative one, too").toBe(learned("list", project).stdout)
-    const shown = learned("show", id).stdout
-    expect(shown).toContain("2026-11-20 10:00 in ses_A")
-    expect(shown).toContain("Answered:   ran make")
-    expect(shown).toContain("2026-11-21 10:00 in ses_B")
-    const entry = { id, type: "correction", used: [{ sessionID: "ses_B" }] }
-    expect(JSON.parse(learned("--json").stdout)).toMatchObject([entry])
+  once(
+    promised(
+      ["learning.C2", "learning.D1"],
+      "baton learned lists, shows, forgets and exports what this project learned",
+    ),
+    () => {
+      const { project, add, use, learned } = setUp()
+      expect(learned()).toMatchObject({ stdout: "Nothing learned\n", status: 0 })
+      const id = add(SENTENCE)
+      add("No, use another folder's rule.", { folder: "/elsewhere" })
+      use(SENTENCE)
+      expect(learned().stdout).toBe(`${id}  correction    2× since 2026-11-20, used 1×  ${SENTENCE}\n`)
+      expect(learned(project).stdout, "a folder alone is listed").toBe(learned("list", project).stdout)
+      expect(learned(`../${basename(project)}`).stdout, "a relative one, too").toBe(learned("list", project).stdout)
+      const shown = learned("show", id).stdout
+      expect(shown).toContain("2026-11-20 10:00 in ses_A")
+      expect(shown).toContain("Answered:   ran make")
+      expect(shown).toContain("2026-11-21 10:00 in ses_B")
+      const entry = { id, type: "correction", used: [{ sessionID: "ses_B" }] }
+      expect(JSON.parse(learned("--json").stdout)).toMatchObject([entry])
 
-    const before = readdirSync(project)
-    const exported = learned("export").stdout
-    expect(exported).toMatch(/^# Learned in .*\n\nRendered by `baton learned export`/)
-    expect(exported).toContain(`## Corrections\n\n- ${SENTENCE} (2026-11-20, ${id})`)
-    expect(readdirSync(project)).toEqual(before)
+      const before = readdirSync(project)
+      const exported = learned("export").stdout
+      expect(exported).toMatch(/^# Learned in .*\n\nRendered by `baton learned export`/)
+      expect(exported).toContain(`## Corrections\n\n- ${SENTENCE} (2026-11-20, ${id})`)
+      expect(readdirSync(project)).toEqual(before)
 
-    expect(learned("forget", id, "--reason", "we moved on").stdout).toBe(`Forgotten: ${SENTENCE}\n`)
-    expect(learned().stdout).toBe("Nothing learned\n")
-    expect(learned("list", "--all").stdout).toContain("[stale]")
-    expect(learned("show", id).stdout).toMatch(/Forgotten: {2}\d{4}-\d\d-\d\d by a person: we moved on/)
-    expect(learned("forget", id, "--reason", "again").status).toBe(1)
-    expect(learned("show", "lrn-000000")).toMatchObject({ status: 1, stderr: expect.stringContaining("no learning") })
-  })
+      expect(learned("forget", id, "--reason", "we moved on").stdout).toBe(`Forgotten: ${SENTENCE}\n`)
+      expect(learned().stdout).toBe("Nothing learned\n")
+      expect(learned("list", "--all").stdout).toContain("[stale]")
+      expect(learned("show", id).stdout).toMatch(/Forgotten: {2}\d{4}-\d\d-\d\d by a person: we moved on/)
+      expect(learned("forget", id, "--reason", "again").status).toBe(1)
+      expect(learned("show", "lrn-000000")).toMatchObject({ status: 1, stderr: expect.stringContaining("no learning") })
+    },
+  )
 
-  once(promised("learning.C3", "lists, shows, exports and forgets what agents stored, as theirs"), () => {
+  once(promised("learning.C3", "baton learned lists, shows, exports and forgets what agents stored, as theirs"), () => {
     const { project, add, learned, prog } = setUp()
     const flags = `-p ${basename(project)} -c charmap -f config/charmap.json --detail gulpfile.js`.split(" ")
     const note = prog("learn", ...flags, "--", "The charMap is generated.").stdout.trim()
@@ -88,16 +94,19 @@ describe.each(BOTH_ENDS)("baton learned on OpenCode $version", (binary) => {
     expect(learned("list", "--all").stdout).toContain(`${note}  agent`)
   })
 
-  once(promised("words.B2", "shows what an agent wrote in Baton's form as an agent's, with no origin"), () => {
-    const { add, learned } = setUp()
-    const id = add(SENTENCE, { isSigned: false })
-    expect(learned().stdout).toMatch(new RegExp(`^${id}  agent         1× since .*, used 0×  ${SENTENCE}\n$`))
-    const shown = learned("show", id).stdout
-    for (const line of ["Type:       agent", "with prog learn"]) expect(shown).toContain(line)
-    expect(shown, "no line of it begins like Baton's").not.toMatch(/^(?:Said|Confirmed|Answered):/m)
-    expect(JSON.parse(learned("--json").stdout)).toMatchObject([{ id, by: "agent", type: "insight" }])
-    expect(learned("export").stdout).toContain(`## Stored by agents\n\n- ${SENTENCE}`)
-    expect(learned("forget", id, "--reason", "not mine").stdout).toBe(`Forgotten: ${SENTENCE}\n`)
-    expect(learned().stdout).toBe("Nothing learned\n")
-  })
+  once(
+    promised("words.B2", "baton learned shows what an agent wrote in Baton's form as an agent's, with no origin"),
+    () => {
+      const { add, learned } = setUp()
+      const id = add(SENTENCE, { isSigned: false })
+      expect(learned().stdout).toMatch(new RegExp(`^${id}  agent         1× since .*, used 0×  ${SENTENCE}\n$`))
+      const shown = learned("show", id).stdout
+      for (const line of ["Type:       agent", "with prog learn"]) expect(shown).toContain(line)
+      expect(shown, "no line of it begins like Baton's").not.toMatch(/^(?:Said|Confirmed|Answered):/m)
+      expect(JSON.parse(learned("--json").stdout)).toMatchObject([{ id, by: "agent", type: "insight" }])
+      expect(learned("export").stdout).toContain(`## Stored by agents\n\n- ${SENTENCE}`)
+      expect(learned("forget", id, "--reason", "not mine").stdout).toBe(`Forgotten: ${SENTENCE}\n`)
+      expect(learned().stdout).toBe("Nothing learned\n")
+    },
+  )
 })

@@ -132,7 +132,7 @@ const randomRows = (random: () => number): string[] => {
 }
 
 describe("claim --next", () => {
-  test(promised("queue.A3a", "takes what `ready` has first, in random ledgers"), LONG, async () => {
+  test(promised("queue.A3a", "claim --next takes what `ready` has first, in random ledgers"), LONG, async () => {
     const random = testRandom()
     let taken = 0
     for (let run = 0; run < runs(15); run++) {
@@ -149,7 +149,7 @@ describe("claim --next", () => {
     expect(taken).toBeGreaterThan(5)
   })
 
-  test(promised("queue.A3a", "finds it by the index of what is open, without sorting"), async () => {
+  test(promised("queue.A3a", "claim --next finds it by the index of what is open, without sorting"), async () => {
     const { home, ledger } = open()
     await ledger.task("T")
     await ledger.ok("claim", "--next", "-p", "demo")

@@ -207,31 +207,39 @@ describe("the end of a run", () => {
 })
 
 describe("claim --next", () => {
-  test(promised("queue.A3", "hands out a gone worker's task, own host first, before what is ready"), async () => {
-    const { ledger, sql } = open()
-    const ids = [await ledger.task("A"), await ledger.task("B"), await ledger.task("C"), await ledger.task("D")]
-    for (const id of ids.slice(0, 3)) {
-      await next(ledger)
-      await bind(ledger, id, `ses_${id}`)
-    }
-    const [a = "", b = "", c = "", d = ""] = ids
-    const over = (id: string) =>
-      `UPDATE baton_claims SET lease_until = '2026-01-01T00:00:00.000Z' WHERE task_id = '${id}'`
-    // Another host's is over with its lease alone.
-    for (const table of ["baton_claims", "baton_runs"]) sql(`UPDATE ${table} SET host = 'other' WHERE task_id = '${a}'`)
-    sql(over(a), `UPDATE baton_claims SET pid = 999999999 WHERE task_id = '${b}'`)
-    expect(await next(ledger)).toMatchObject({ task: b, run: 2, earlier: [{ kind: "killed", session_id: `ses_${b}` }] })
-    expect(await next(ledger)).toMatchObject({ task: a, run: 2 })
-    expect(await next(ledger)).toMatchObject({ task: d, run: 1 })
-    expect(await ledger.fails("claim", "--next", "-p", "demo"), `${c} is at work`).toBe(NONE_LEFT)
-    const lines = [...(await show(ledger, b)).log, ...(await show(ledger, a)).log]
-    expect(lines).toEqual([
-      "Run 1 ended: killed: its process is gone; open again (attempt 1 of 3)",
-      "Run 1 ended: killed: its claim was not renewed; open again (attempt 1 of 3)",
-    ])
-  })
+  test(
+    promised("queue.A3", "claim --next hands out a gone worker's task, own host first, before what is ready"),
+    async () => {
+      const { ledger, sql } = open()
+      const ids = [await ledger.task("A"), await ledger.task("B"), await ledger.task("C"), await ledger.task("D")]
+      for (const id of ids.slice(0, 3)) {
+        await next(ledger)
+        await bind(ledger, id, `ses_${id}`)
+      }
+      const [a = "", b = "", c = "", d = ""] = ids
+      const over = (id: string) =>
+        `UPDATE baton_claims SET lease_until = '2026-01-01T00:00:00.000Z' WHERE task_id = '${id}'`
+      // Another host's is over with its lease alone.
+      for (const table of ["baton_claims", "baton_runs"])
+        sql(`UPDATE ${table} SET host = 'other' WHERE task_id = '${a}'`)
+      sql(over(a), `UPDATE baton_claims SET pid = 999999999 WHERE task_id = '${b}'`)
+      expect(await next(ledger)).toMatchObject({
+        task: b,
+        run: 2,
+        earlier: [{ kind: "killed", session_id: `ses_${b}` }],
+      })
+      expect(await next(ledger)).toMatchObject({ task: a, run: 2 })
+      expect(await next(ledger)).toMatchObject({ task: d, run: 1 })
+      expect(await ledger.fails("claim", "--next", "-p", "demo"), `${c} is at work`).toBe(NONE_LEFT)
+      const lines = [...(await show(ledger, b)).log, ...(await show(ledger, a)).log]
+      expect(lines).toEqual([
+        "Run 1 ended: killed: its process is gone; open again (attempt 1 of 3)",
+        "Run 1 ended: killed: its claim was not renewed; open again (attempt 1 of 3)",
+      ])
+    },
+  )
 
-  test(promised("queue.A3", "finds them by the index of open runs"), async () => {
+  test(promised("queue.A3", "claim --next finds them by the index of open runs"), async () => {
     const { ledger, sql } = open()
     await ledger.task("T")
     await next(ledger)
@@ -264,7 +272,10 @@ describe("claim --next", () => {
   })
 
   test(
-    promised("queue.A3", "leaves the run of a done task to its agent, which may still speak, until that is gone"),
+    promised(
+      "queue.A3",
+      "claim --next leaves the run of a done task to its agent, which may still speak, until that is gone",
+    ),
     async () => {
       const { ledger, sql } = open()
       const id = await ledger.task("T")
@@ -290,7 +301,7 @@ describe("claim --next", () => {
     },
   )
 
-  test(promised("queue.A3", "leaves a person's task alone, also when their session is gone"), async () => {
+  test(promised("queue.A3", "claim --next leaves a person's task alone, also when their session is gone"), async () => {
     const { ledger, sql } = open()
     const id = await ledger.task("T")
     await ledger.ok("claim", "--session", "ses_p", "--pid", OWN_PID, "--person", "--", id)
@@ -347,7 +358,7 @@ describe("a worker", () => {
     return ledger.json<{ wanted: string; runs: object[] }>("worker-beat", "--", JSON.stringify({ ...worker, ...more }))
   }
 
-  test(promised("queue.A3", "renews the claims of its runs, and learns which it has lost"), async () => {
+  test(promised("queue.A3", "a worker renews the claims of its runs, and learns which it has lost"), async () => {
     const { ledger, sql } = open()
     const id = await ledger.task("T")
     await next(ledger)

@@ -40,7 +40,10 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
   }
 
   test(
-    promised("pass-over.B10", "lets a shell write in the sandbox and in its own /tmp, and nowhere else"),
+    promised(
+      "pass-over.B10",
+      "the boundary of a pass lets a shell write in the sandbox and in its own /tmp, and nowhere else",
+    ),
     async () => {
       const { project, sandbox, say } = await open()
       const name = `of-a-pass-${process.pid}`
@@ -59,19 +62,25 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
     },
   )
 
-  test(promised("pass-over.B10", "holds what a command starts, and cannot be left by it"), async () => {
-    const { project, boundary, say } = await open()
-    const tries = [
-      `bash -c 'sh -c "echo out > ../x"'; mount -o remount,rw / ; echo out > ../x`,
-      `(echo "exit 0" > ${boundary.environment.BASH_ENV}); ps -e | wc -l`,
-    ]
-    expect(await say(tries.join("\n"))).toMatchObject({ kind: "exited", exitCode: 0 })
-    expect(readdirSync(project)).toEqual(["a sandbox's place"])
-    expect(execFileSync("cat", [boundary.environment.BASH_ENV ?? ""], { encoding: "utf8" })).toContain("exec ")
-  })
+  test(
+    promised("pass-over.B10", "the boundary of a pass holds what a command starts, and cannot be left by it"),
+    async () => {
+      const { project, boundary, say } = await open()
+      const tries = [
+        `bash -c 'sh -c "echo out > ../x"'; mount -o remount,rw / ; echo out > ../x`,
+        `(echo "exit 0" > ${boundary.environment.BASH_ENV}); ps -e | wc -l`,
+      ]
+      expect(await say(tries.join("\n"))).toMatchObject({ kind: "exited", exitCode: 0 })
+      expect(readdirSync(project)).toEqual(["a sandbox's place"])
+      expect(execFileSync("cat", [boundary.environment.BASH_ENV ?? ""], { encoding: "utf8" })).toContain("exec ")
+    },
+  )
 
   test(
-    promised("pass-over.B10", "lets root change nothing of the kernel, and leads back to no terminal or server"),
+    promised(
+      "pass-over.B10",
+      "the boundary of a pass lets root change nothing of the kernel, and leads back to no terminal or server",
+    ),
     async () => {
       const { boundary, say } = await open()
       const tries = [
@@ -89,7 +98,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
     },
   )
 
-  test(promised("pass-over.B10", "fails a command whose shell did not go into it"), async () => {
+  test(promised("pass-over.B10", "the boundary of a pass fails a command whose shell did not go into it"), async () => {
     const { sandbox, say } = await open()
     const told = await say("echo out > made.txt", {})
     expect(told).toMatchObject({ kind: "exited", stderr: expect.stringContaining("no boundary") })
@@ -100,7 +109,7 @@ describe.skipIf(!HAS_BUBBLEWRAP)("the boundary of a pass", () => {
     expect(made.reason).toContain("sh could not be started in it")
   })
 
-  test(promised("pass-over.B10", "leaves nothing behind"), async () => {
+  test(promised("pass-over.B10", "the boundary of a pass leaves nothing behind"), async () => {
     const before = leftOver()
     const { boundary } = await open()
     expect(leftOver().length).toBe(before.length + 1)

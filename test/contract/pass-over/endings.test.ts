@@ -103,17 +103,23 @@ describe("a result that the user has not released", () => {
     expect(await apply({}, context())).toContain("applied")
   })
 
-  test(promised(["pass-over.A4", "pass-over.A6"], "is announced without its content, for its status"), async () => {
-    const { pass, status, context, user, told, reaches } = openAsking()
-    await pass({ async: true }, context())
-    const id = await reaches("returned")
-    await expect.poll(told).toContain(`[result of ${id}]`)
-    expect(told()).not.toContain(SECRET)
-    expect(told()).toContain("pass_over_status")
-    expect(user.asked).toBe(0)
-    user.says = "yes"
-    expect(await status(context())).toContain(SECRET)
-  })
+  test(
+    promised(
+      ["pass-over.A4", "pass-over.A6"],
+      "a result that the user has not released is announced without its content, for its status",
+    ),
+    async () => {
+      const { pass, status, context, user, told, reaches } = openAsking()
+      await pass({ async: true }, context())
+      const id = await reaches("returned")
+      await expect.poll(told).toContain(`[result of ${id}]`)
+      expect(told()).not.toContain(SECRET)
+      expect(told()).toContain("pass_over_status")
+      expect(user.asked).toBe(0)
+      user.says = "yes"
+      expect(await status(context())).toContain(SECRET)
+    },
+  )
 })
 
 describe("a result that is not waited for, and whose files are decided on", () => {
@@ -174,17 +180,23 @@ describe("a subagent that has returned and speaks on", () => {
     await expect.poll(() => refusals).toEqual([expect.stringContaining("the pass is over")])
   })
 
-  test(promised("pass-over.G3", "is asked for its closing words at once, whatever its originator does"), async () => {
-    let asked: unknown = "not yet"
-    const passes = openFeaturePasses({
-      coder: async (turn) => {
-        await turn.giveBack(DONE)
-        asked = await withDeadline(passes.feature.offerTools(turn.sessionID, []), 5_000)
-      },
-    })
-    await passes.pass({ async: true })
-    await expect.poll(() => asked).toMatchObject({ kind: "done" })
-  })
+  test(
+    promised(
+      "pass-over.G3",
+      "a subagent that has returned and speaks on is asked for its closing words at once, whatever its originator does",
+    ),
+    async () => {
+      let asked: unknown = "not yet"
+      const passes = openFeaturePasses({
+        coder: async (turn) => {
+          await turn.giveBack(DONE)
+          asked = await withDeadline(passes.feature.offerTools(turn.sessionID, []), 5_000)
+        },
+      })
+      await passes.pass({ async: true })
+      await expect.poll(() => asked).toMatchObject({ kind: "done" })
+    },
+  )
 
   test(promised("pass-over.D2", "a returned child is ended by an abort of any session above it"), async () => {
     const passes = openFeaturePasses({

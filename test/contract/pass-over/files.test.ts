@@ -27,14 +27,20 @@ const returnWithoutGit = async () => {
 }
 
 describe("files that could not be stored when the child returned", () => {
-  test(promised(["pass-over.B1", "pass-over.B3"], "are stored and applied by pass_over_apply"), async () => {
-    const { answer, apply, id, root, recordOf } = await returnWithoutGit()
-    expect(answer).toContain("could not be stored")
-    expect(answer).toContain("pass_over_apply")
-    expect(await apply()).toContain("made.txt: applied")
-    expect(readIn(root, "made.txt")).toBe("made\n")
-    expect(recordOf(id()).state).toMatchObject({ state: "applied", applied: ["made.txt"] })
-  })
+  test(
+    promised(
+      ["pass-over.B1", "pass-over.B3"],
+      "files that could not be stored when the child returned are stored and applied by pass_over_apply",
+    ),
+    async () => {
+      const { answer, apply, id, root, recordOf } = await returnWithoutGit()
+      expect(answer).toContain("could not be stored")
+      expect(answer).toContain("pass_over_apply")
+      expect(await apply()).toContain("made.txt: applied")
+      expect(readIn(root, "made.txt")).toBe("made\n")
+      expect(recordOf(id()).state).toMatchObject({ state: "applied", applied: ["made.txt"] })
+    },
+  )
 
   test(promised("pass-over.B3", "unstored files are stored by baton passes restore while OpenCode lives"), async () => {
     const { reject, restore, root } = await returnWithoutGit()
@@ -86,19 +92,25 @@ describe("an apply that a crash cut off", () => {
 })
 
 describe("a sandbox that somebody deleted", () => {
-  test(promised(["pass-over.B1", "pass-over.B3"], "is said to be gone, and nothing waits for it"), async () => {
-    const passes = openFeaturePasses({
-      coder: async ({ write, giveBack }) => {
-        await write("made.txt", "made\n")
-        rmSync(passes.copy(), { recursive: true })
-        await giveBack(DONE)
-      },
-    })
-    const answer = await passes.pass()
-    expect(answer).toContain("the sandbox in which the subagent worked was deleted")
-    expect(answer).not.toContain("could not be stored")
-    expect(await connectSandboxes(passes.root).pending()).toEqual([])
-  })
+  test(
+    promised(
+      ["pass-over.B1", "pass-over.B3"],
+      "a sandbox that somebody deleted is said to be gone, and nothing waits for it",
+    ),
+    async () => {
+      const passes = openFeaturePasses({
+        coder: async ({ write, giveBack }) => {
+          await write("made.txt", "made\n")
+          rmSync(passes.copy(), { recursive: true })
+          await giveBack(DONE)
+        },
+      })
+      const answer = await passes.pass()
+      expect(answer).toContain("the sandbox in which the subagent worked was deleted")
+      expect(answer).not.toContain("could not be stored")
+      expect(await connectSandboxes(passes.root).pending()).toEqual([])
+    },
+  )
 
   test(promised(["pass-over.A3", "pass-over.B3"], "before its files were stored can be given up"), async () => {
     const { reject, restore, copy, root } = await returnWithoutGit()
@@ -136,55 +148,74 @@ describe("what a pass cannot carry", () => {
   const copyOf = async (use: AgentTurn["use"], root: string): Promise<string> =>
     dirname(String((await use("read", { filePath: join(root, "a.txt") })).filePath))
 
-  test(promised(["pass-over.B1", "pass-over.B3"], "is a child repository's history, and not its files"), async () => {
-    const passes = openFeaturePasses({
-      coder: async ({ use, giveBack }) => {
-        const app = join(await copyOf(use, passes.root), "app")
-        writeFiles(app, { "index.ts": "1\n", ".gitignore": "built\n", "built/x": "x", "lib/deep.ts": "2\n" })
-        gitIn(app, "init", "-q")
-        gitIn(app, "add", "index.ts")
-        gitIn(app, "commit", "-q", "-m", "made")
-        gitIn(join(app, "lib"), "init", "-q")
-        await giveBack(DONE)
-      },
-    })
-    const answer = await passes.pass()
-    for (const path of ["app/index.ts", "app/.gitignore", "app/lib/deep.ts"]) expect(answer).toContain(`added ${path}`)
-    expect(answer).not.toContain("built")
-    expect(answer).toContain("Not carried (2):\n- app/.git: ")
-    await passes.apply()
-    expect(readIn(passes.root, "app/lib/deep.ts")).toBe("2\n")
-    expect(existsSync(passes.copy())).toBe(false)
-  })
+  test(
+    promised(
+      ["pass-over.B1", "pass-over.B3"],
+      "what a pass cannot carry is a child repository's history, and not its files",
+    ),
+    async () => {
+      const passes = openFeaturePasses({
+        coder: async ({ use, giveBack }) => {
+          const app = join(await copyOf(use, passes.root), "app")
+          writeFiles(app, { "index.ts": "1\n", ".gitignore": "built\n", "built/x": "x", "lib/deep.ts": "2\n" })
+          gitIn(app, "init", "-q")
+          gitIn(app, "add", "index.ts")
+          gitIn(app, "commit", "-q", "-m", "made")
+          gitIn(join(app, "lib"), "init", "-q")
+          await giveBack(DONE)
+        },
+      })
+      const answer = await passes.pass()
+      for (const path of ["app/index.ts", "app/.gitignore", "app/lib/deep.ts"])
+        expect(answer).toContain(`added ${path}`)
+      expect(answer).not.toContain("built")
+      expect(answer).toContain("Not carried (2):\n- app/.git: ")
+      await passes.apply()
+      expect(readIn(passes.root, "app/lib/deep.ts")).toBe("2\n")
+      expect(existsSync(passes.copy())).toBe(false)
+    },
+  )
 
-  test(promised(["pass-over.B1", "pass-over.B3"], "is named, and stays in the sandbox alone"), async () => {
-    const passes = openFeaturePasses({
-      coder: async ({ use, write, giveBack }) => {
-        const sandbox = await copyOf(use, passes.root)
-        writeFileSync(Buffer.concat([Buffer.from(`${sandbox}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]), "x")
-        await write("named.txt", "n\n")
-        await giveBack(DONE)
-      },
-    })
-    const answer = await passes.pass()
-    expect(answer).toContain("its name is not UTF-8")
-    expect(answer).toContain(`stays in .opencode/state/pass-over/${passes.id()}/copy`)
-    await passes.apply()
-    expect(readdirSync(passes.copy()).join()).toContain("\uFFFD")
-  })
+  test(
+    promised(["pass-over.B1", "pass-over.B3"], "what a pass cannot carry is named, and stays in the sandbox alone"),
+    async () => {
+      const passes = openFeaturePasses({
+        coder: async ({ use, write, giveBack }) => {
+          const sandbox = await copyOf(use, passes.root)
+          writeFileSync(
+            Buffer.concat([Buffer.from(`${sandbox}/`), Buffer.from([0xff, 0xfe]), Buffer.from(".txt")]),
+            "x",
+          )
+          await write("named.txt", "n\n")
+          await giveBack(DONE)
+        },
+      })
+      const answer = await passes.pass()
+      expect(answer).toContain("its name is not UTF-8")
+      expect(answer).toContain(`stays in .opencode/state/pass-over/${passes.id()}/copy`)
+      await passes.apply()
+      expect(readdirSync(passes.copy()).join()).toContain("\uFFFD")
+    },
+  )
 
-  test(promised("pass-over.B2", "is told to the child when the project has it and the sandbox does not"), async () => {
-    let order = ""
-    const passes = openFeaturePasses({
-      coder: async ({ context, giveBack }) => {
-        order = context
-        await giveBack(DONE)
-      },
-    })
-    mkdirSync(join(passes.root, "nested"))
-    gitIn(join(passes.root, "nested"), "init", "-q")
-    writeFiles(join(passes.root, "nested"), { f: "x" })
-    expect(await passes.pass()).not.toContain("nested")
-    expect(order).toContain("nested/: it is a git repository of its own")
-  })
+  test(
+    promised(
+      "pass-over.B2",
+      "what a pass cannot carry is told to the child when the project has it and the sandbox does not",
+    ),
+    async () => {
+      let order = ""
+      const passes = openFeaturePasses({
+        coder: async ({ context, giveBack }) => {
+          order = context
+          await giveBack(DONE)
+        },
+      })
+      mkdirSync(join(passes.root, "nested"))
+      gitIn(join(passes.root, "nested"), "init", "-q")
+      writeFiles(join(passes.root, "nested"), { f: "x" })
+      expect(await passes.pass()).not.toContain("nested")
+      expect(order).toContain("nested/: it is a git repository of its own")
+    },
+  )
 })

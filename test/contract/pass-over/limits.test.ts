@@ -8,20 +8,26 @@ import { DONE, openFeaturePasses, speakOn, writing } from "../../support/opencod
 import { userMessage } from "../../support/opencode/stored-messages.ts"
 
 describe("a pass made from within a pass", () => {
-  test(promised(["pass-over.B2", "pass-over.C3"], "is waited for: no session works after its pass"), async () => {
-    let inner = ""
-    const passes = openFeaturePasses({
-      coder: async (turn) => {
-        inner = await passes.passOn(turn, { async: true })
-        await turn.giveBack(DONE)
-      },
-      second: writing({ "inner.txt": "inner\n" }),
-    })
-    expect(await passes.pass()).toContain("coder → completed")
-    expect(inner).toContain("second → completed")
-    expect(inner).toContain("added inner.txt")
-    await expect.poll(() => passes.opencode.isBusy()).toBe(false)
-  })
+  test(
+    promised(
+      ["pass-over.B2", "pass-over.C3"],
+      "a pass made from within a pass is waited for: no session works after its pass",
+    ),
+    async () => {
+      let inner = ""
+      const passes = openFeaturePasses({
+        coder: async (turn) => {
+          inner = await passes.passOn(turn, { async: true })
+          await turn.giveBack(DONE)
+        },
+        second: writing({ "inner.txt": "inner\n" }),
+      })
+      expect(await passes.pass()).toContain("coder → completed")
+      expect(inner).toContain("second → completed")
+      expect(inner).toContain("added inner.txt")
+      await expect.poll(() => passes.opencode.isBusy()).toBe(false)
+    },
+  )
 
   test(promised("pass-over.B2", "a nested pass is stopped at its time-out, whatever on_timeout says"), async () => {
     let inner = ""

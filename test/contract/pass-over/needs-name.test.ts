@@ -23,7 +23,10 @@ const ORDINARY =
 
 describe("a file that is applied by its name alone", () => {
   test(
-    promised(["pass-over.B9", "passes.A6"], "is one that programs run or obey, at any depth and in any case"),
+    promised(
+      ["pass-over.B9", "passes.A6"],
+      "a file that is applied by its name alone is one that programs run or obey, at any depth and in any case",
+    ),
     () => {
       for (const path of [...PLANTED, ...RUNNING]) expect(reasonForName({ path }), path).toBeDefined()
       for (const path of ORDINARY) expect(reasonForName({ path }), path).toBeUndefined()
@@ -42,9 +45,15 @@ describe("a file that is applied by its name alone", () => {
     ["link", "/etc/shadow", true],
     ["docs/link", "../.git/config", true],
     ["link", "a/../..", true],
-  ])(promised("pass-over.B9", "is a link that leads out of the worktree: %s → %s"), (path, target, leadsOut) => {
-    expect(reasonForName({ path, link_target: target }) !== undefined).toBe(leadsOut)
-  })
+  ])(
+    promised(
+      "pass-over.B9",
+      "a file that is applied by its name alone is a link that leads out of the worktree: %s → %s",
+    ),
+    (path, target, leadsOut) => {
+      expect(reasonForName({ path, link_target: target }) !== undefined).toBe(leadsOut)
+    },
+  )
 })
 
 /** Works as a shell in the copy does: no rule and no hook sees what it writes. */
@@ -61,44 +70,59 @@ const planting: FakeAgent = async ({ write, giveBack, use }) => {
 describe("what a child planted", () => {
   const planted = (root: string) => [...PLANTED, "NOTES.md"].filter((path) => existsSync(join(root, path)))
 
-  test(promised("pass-over.B9", "is applied by no policy, and named with links, executables and modes"), async () => {
-    const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting })
-    const answer = await passes.pass()
-    expect(planted(passes.root)).toEqual([])
-    expect(readIn(passes.root, "ok.txt")).toBe("ok\n")
-    expect(lstatSync(join(passes.root, "inside")).isSymbolicLink()).toBe(true)
-    expect(answer).toContain('added NOTES.md (link → "/etc/shadow", applied by its name alone: it leads out')
-    expect(answer).toContain('added inside (link → "ok.txt"')
-    expect(answer).toContain("added run.sh (executable, applied by its name alone: it is executable")
-    expect(answer).toContain("added .envrc (applied by its name alone: a name with a dot in front is for tools")
-    expect(answer).toContain("15 of them are pending")
-  })
+  test(
+    promised(
+      "pass-over.B9",
+      "what a child planted is applied by no policy, and named with links, executables and modes",
+    ),
+    async () => {
+      const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting })
+      const answer = await passes.pass()
+      expect(planted(passes.root)).toEqual([])
+      expect(readIn(passes.root, "ok.txt")).toBe("ok\n")
+      expect(lstatSync(join(passes.root, "inside")).isSymbolicLink()).toBe(true)
+      expect(answer).toContain('added NOTES.md (link → "/etc/shadow", applied by its name alone: it leads out')
+      expect(answer).toContain('added inside (link → "ok.txt"')
+      expect(answer).toContain("added run.sh (executable, applied by its name alone: it is executable")
+      expect(answer).toContain("added .envrc (applied by its name alone: a name with a dot in front is for tools")
+      expect(answer).toContain("15 of them are pending")
+    },
+  )
 
-  test(promised("pass-over.B9", "is not applied with the rest, and when it is named it is"), async () => {
-    const passes = openFeaturePasses({ coder: planting })
-    await passes.pass()
-    const answer = await passes.apply()
-    expect(planted(passes.root)).toEqual([])
-    expect(answer).toContain(`${passes.id()}: applied.`)
-    expect(answer).toContain("Not applied yet, since each of these must be named in `artifacts`:\n- ")
-    expect(await passes.apply()).toContain("nothing was applied")
-    await passes.apply({ artifacts: ["CLAUDE.md", "NOTES.md"] })
-    expect(readIn(passes.root, "CLAUDE.md")).toBe("planted\n")
-    expect(lstatSync(join(passes.root, "NOTES.md")).isSymbolicLink()).toBe(true)
-  })
+  test(
+    promised("pass-over.B9", "what a child planted is not applied with the rest, and when it is named it is"),
+    async () => {
+      const passes = openFeaturePasses({ coder: planting })
+      await passes.pass()
+      const answer = await passes.apply()
+      expect(planted(passes.root)).toEqual([])
+      expect(answer).toContain(`${passes.id()}: applied.`)
+      expect(answer).toContain("Not applied yet, since each of these must be named in `artifacts`:\n- ")
+      expect(await passes.apply()).toContain("nothing was applied")
+      await passes.apply({ artifacts: ["CLAUDE.md", "NOTES.md"] })
+      expect(readIn(passes.root, "CLAUDE.md")).toBe("planted\n")
+      expect(lstatSync(join(passes.root, "NOTES.md")).isSymbolicLink()).toBe(true)
+    },
+  )
 
-  test(promised("pass-over.B9", "is not written where a rule denies it, also after a user said always"), async () => {
-    const rules = [
-      { permission: "*", pattern: "*", action: "allow" as const },
-      { permission: "edit", pattern: ".opencode/plugins/**", action: "deny" as const },
-      { permission: "edit", pattern: "run.sh", action: "ask" as const },
-    ]
-    const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting, rules })
-    const answer = await passes.pass()
-    expect(existsSync(join(passes.root, "ok.txt"))).toBe(true)
-    expect(existsSync(join(passes.root, "run.sh")), "a rule asks for it").toBe(false)
-    expect(answer).toContain("15 of them are pending")
-    expect(await passes.apply({ artifacts: [".opencode/plugins/evil.ts"] })).toContain("not permitted here")
-    expect(planted(passes.root)).toEqual([])
-  })
+  test(
+    promised(
+      "pass-over.B9",
+      "what a child planted is not written where a rule denies it, also after a user said always",
+    ),
+    async () => {
+      const rules = [
+        { permission: "*", pattern: "*", action: "allow" as const },
+        { permission: "edit", pattern: ".opencode/plugins/**", action: "deny" as const },
+        { permission: "edit", pattern: "run.sh", action: "ask" as const },
+      ]
+      const passes = openFeaturePasses({ defaults: { auto_apply: true }, coder: planting, rules })
+      const answer = await passes.pass()
+      expect(existsSync(join(passes.root, "ok.txt"))).toBe(true)
+      expect(existsSync(join(passes.root, "run.sh")), "a rule asks for it").toBe(false)
+      expect(answer).toContain("15 of them are pending")
+      expect(await passes.apply({ artifacts: [".opencode/plugins/evil.ts"] })).toContain("not permitted here")
+      expect(planted(passes.root)).toEqual([])
+    },
+  )
 })

@@ -59,18 +59,21 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     return { passes, readSlowly, write }
   }
 
-  once(promised("pass-over.E3", "lists each pass once, as it is now, and chooses by session, agent and time"), () => {
-    const { passes } = setUp()
-    const listed = passes()
-    expect([listed.stdout, listed.stderr, listed.status]).toEqual([LINE_A + LINE_B, "", 0])
-    for (const session of ["ses_root", "ses_child"]) expect(passes("--session", session).stdout).toBe(LINE_A)
-    for (const agent of ["plan", "scout"]) expect(passes("--agent", agent).stdout).toBe(LINE_B)
-    expect(passes("--since", "2026-01-15").stdout).toBe(LINE_B)
-    expect(passes("--since", "2026-01-01T10:20:35Z", "--agent", "audit").stdout).toBe(LINE_A)
-    expect(passes("--since", "2026-03-01").stdout).toBe("No passes\n")
-  })
+  once(
+    promised("pass-over.E3", "baton passes lists each pass once, as it is now, and chooses by session, agent and time"),
+    () => {
+      const { passes } = setUp()
+      const listed = passes()
+      expect([listed.stdout, listed.stderr, listed.status]).toEqual([LINE_A + LINE_B, "", 0])
+      for (const session of ["ses_root", "ses_child"]) expect(passes("--session", session).stdout).toBe(LINE_A)
+      for (const agent of ["plan", "scout"]) expect(passes("--agent", agent).stdout).toBe(LINE_B)
+      expect(passes("--since", "2026-01-15").stdout).toBe(LINE_B)
+      expect(passes("--since", "2026-01-01T10:20:35Z", "--agent", "audit").stdout).toBe(LINE_A)
+      expect(passes("--since", "2026-03-01").stdout).toBe("No passes\n")
+    },
+  )
 
-  once(promised("pass-over.E3", "gives the same as data, with everything that happened to a pass"), () => {
+  once(promised("pass-over.E3", "baton passes gives the same as data, with everything that happened to a pass"), () => {
     const { passes } = setUp()
     const [first, second] = JSON.parse(passes("--json").stdout)
     const { pass_over_id: id, task_id: taskID, chain_depth: chainDepth, at, reason } = ENTRIES[2] ?? {}
@@ -80,7 +83,7 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(second).toMatchObject({ id: passB.pass_over_id, state: "refused", history: [refusal] })
   })
 
-  once(promised("pass-over.E3", "names lines that it cannot read, and shows the rest"), () => {
+  once(promised("pass-over.E3", "baton passes names lines that it cannot read, and shows the rest"), () => {
     const { passes, write } = setUp()
     write('{"version":1,"at":"2026\n{"version":2}\n')
     write("not ours\n", "2026-01/notes.txt")
@@ -89,19 +92,22 @@ describe.each(BOTH_ENDS)("baton passes on OpenCode $version", (binary) => {
     expect(listed.stderr).toMatch(/^passes: 2 lines of .*session-ses_root-passes\.jsonl could not be read\n$/)
   })
 
-  once(promised("pass-over.E3", "gives all of a long list to a slow reader"), () => {
+  once(promised("pass-over.E3", "baton passes gives all of a long list to a slow reader"), () => {
     const { readSlowly, write } = setUp()
     const many = Array.from({ length: 2_000 }, (_, at) => entry({ ...passA, pass_over_id: `pass_2026_${at}` }))
     write(many.map((each) => `${JSON.stringify(each)}\n`).join(""))
     expect(JSON.parse(readSlowly())).toHaveLength(2_002)
   })
 
-  once(promised(["pass-over.A12", "pass-over.B3"], "tells of a pass that is not there, and exits with 1"), () => {
-    const { passes } = setUp()
-    for (const action of ["show", "diff", "apply", "reject", "restore"]) {
-      const refused = passes(action, "pass_20260101102030000_none")
-      expect([refused.status, refused.stdout]).toEqual([1, ""])
-      expect(refused.stderr).toMatch(/^passes: .*pass_20260101102030000_none/)
-    }
-  })
+  once(
+    promised(["pass-over.A12", "pass-over.B3"], "baton passes tells of a pass that is not there, and exits with 1"),
+    () => {
+      const { passes } = setUp()
+      for (const action of ["show", "diff", "apply", "reject", "restore"]) {
+        const refused = passes(action, "pass_20260101102030000_none")
+        expect([refused.status, refused.stdout]).toEqual([1, ""])
+        expect(refused.stderr).toMatch(/^passes: .*pass_20260101102030000_none/)
+      }
+    },
+  )
 })

@@ -27,21 +27,24 @@ const openReturned = async () => {
 }
 
 describe("a person in the shell", () => {
-  test(promised("pass-over.A12", "sees decision, findings and files of a pass, and their changes"), async () => {
-    const { id, person } = await openReturned()
-    const { text } = await person.show(id)
-    for (const part of [
-      "coder  changes requested, 1 finding, 0 files read",
-      "Objective: Work",
-      "error a.txt:1: The b is missing",
-      `Apply them: baton passes apply ${id}`,
-    ])
-      expect(text).toContain(part)
-    expect(text).not.toContain("pass_over_apply")
-    const diff = await person.diff(id)
-    expect(diff.text).toMatch(/^diff --git a\/a\.txt b\/a\.txt\n/)
-    for (const part of ["\n-a\n+b", "+++ b/new.txt"]) expect(diff.text).toContain(part)
-  })
+  test(
+    promised("pass-over.A12", "a person in the shell sees decision, findings and files of a pass, and their changes"),
+    async () => {
+      const { id, person } = await openReturned()
+      const { text } = await person.show(id)
+      for (const part of [
+        "coder  changes requested, 1 finding, 0 files read",
+        "Objective: Work",
+        "error a.txt:1: The b is missing",
+        `Apply them: baton passes apply ${id}`,
+      ])
+        expect(text).toContain(part)
+      expect(text).not.toContain("pass_over_apply")
+      const diff = await person.diff(id)
+      expect(diff.text).toMatch(/^diff --git a\/a\.txt b\/a\.txt\n/)
+      for (const part of ["\n-a\n+b", "+++ b/new.txt"]) expect(diff.text).toContain(part)
+    },
+  )
 
   test(promised("pass-over.A12", "applies and rejects by the rules of the agent's tools"), async () => {
     const { id, root, person, stateOf } = await openReturned()
@@ -59,37 +62,49 @@ describe("a person in the shell", () => {
     expect((await person.apply(id, ALL)).text).toContain("no files that wait")
   })
 
-  test(promised("people.D3b", "is told the commands of a person, wherever an agent's tools are named"), async () => {
-    const { id, person } = await openReturned()
-    await person.reject(id, ALL)
-    const again = await person.apply(id, ALL)
-    expect(again.text).toMatch(/^Next: Look with baton passes show at what became of it\.$/m)
-    const steps = [...Object.values(ERRORS).map(({ next_step }) => next_step), refusals.unknownPass(id).fix]
-    const said = [
-      ...steps,
-      refusals.takenOver(id).fix,
-      "Then pass_over_apply or pass_over_reject: they store it first.",
-    ]
-    expect(said.join()).toContain("pass_over_status")
-    expect(said.map(forPerson).join()).not.toMatch(/pass_over_(?:apply|reject|status)/)
-  })
+  test(
+    promised(
+      "people.D3b",
+      "a person in the shell is told the commands of a person, wherever an agent's tools are named",
+    ),
+    async () => {
+      const { id, person } = await openReturned()
+      await person.reject(id, ALL)
+      const again = await person.apply(id, ALL)
+      expect(again.text).toMatch(/^Next: Look with baton passes show at what became of it\.$/m)
+      const steps = [...Object.values(ERRORS).map(({ next_step }) => next_step), refusals.unknownPass(id).fix]
+      const said = [
+        ...steps,
+        refusals.takenOver(id).fix,
+        "Then pass_over_apply or pass_over_reject: they store it first.",
+      ]
+      expect(said.join()).toContain("pass_over_status")
+      expect(said.map(forPerson).join()).not.toMatch(/pass_over_(?:apply|reject|status)/)
+    },
+  )
 
-  test(promised("people.D3b", "sees in a diff what the agent wrote, the names of tools, too"), async () => {
-    const passes = openFeaturePasses({ coder: writing({ "a.txt": "pass_over_status\n" }, ANSWER) })
-    await passes.pass()
-    const { text } = await createPersonsPasses(passes.root, SILENT).diff(passes.id())
-    expect(text).toContain("+pass_over_status")
-  })
+  test(
+    promised("people.D3b", "a person in the shell sees in a diff what the agent wrote, the names of tools, too"),
+    async () => {
+      const passes = openFeaturePasses({ coder: writing({ "a.txt": "pass_over_status\n" }, ANSWER) })
+      await passes.pass()
+      const { text } = await createPersonsPasses(passes.root, SILENT).diff(passes.id())
+      expect(text).toContain("+pass_over_status")
+    },
+  )
 
-  test(promised("pass-over.A12", "is told of a pass that is not there, and of one that is at work"), async () => {
-    const passes = openFeaturePasses({ coder: speakOn })
-    void passes.pass()
-    const id = await passes.reaches("waiting_for_return")
-    const person = createPersonsPasses(passes.root, SILENT)
-    expect((await person.show(id)).text).toContain("waiting_for_return")
-    for (const done of [await person.diff(id), await person.apply(id, ALL), await person.reject(id, ALL)])
-      expect(done.isDone).toBe(false)
-    expect(existsSync(join(passes.folder, id, "pass.json"))).toBe(true)
-    expect(await person.show("pass_none")).toMatchObject({ isDone: false })
-  })
+  test(
+    promised("pass-over.A12", "a person in the shell is told of a pass that is not there, and of one that is at work"),
+    async () => {
+      const passes = openFeaturePasses({ coder: speakOn })
+      void passes.pass()
+      const id = await passes.reaches("waiting_for_return")
+      const person = createPersonsPasses(passes.root, SILENT)
+      expect((await person.show(id)).text).toContain("waiting_for_return")
+      for (const done of [await person.diff(id), await person.apply(id, ALL), await person.reject(id, ALL)])
+        expect(done.isDone).toBe(false)
+      expect(existsSync(join(passes.folder, id, "pass.json"))).toBe(true)
+      expect(await person.show("pass_none")).toMatchObject({ isDone: false })
+    },
+  )
 })

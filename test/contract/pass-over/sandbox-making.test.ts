@@ -76,14 +76,20 @@ const changeAndEnd = async ({ root, store }: ReturnType<typeof createPassProject
 }
 
 describe("the sandbox of a pass that is over", () => {
-  test(promised("pass-over.B2", "is gone from its place at once, and soon from the disk; changes stay"), async () => {
-    const project = createPassProject()
-    expect(await changeAndEnd(project)).toEqual([])
-    await expect.poll(() => leftAside(project.root)).toEqual([])
-    const { modifications } = succeed(await project.connect().collect("p1"))
-    expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
-    expect(storedText(project.root, "p1", modifications[0]?.new_hash)).toBe("the child's\n")
-  })
+  test(
+    promised(
+      "pass-over.B2",
+      "the sandbox of a pass that is over is gone from its place at once, and soon from the disk; changes stay",
+    ),
+    async () => {
+      const project = createPassProject()
+      expect(await changeAndEnd(project)).toEqual([])
+      await expect.poll(() => leftAside(project.root)).toEqual([])
+      const { modifications } = succeed(await project.connect().collect("p1"))
+      expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
+      expect(storedText(project.root, "p1", modifications[0]?.new_hash)).toBe("the child's\n")
+    },
+  )
 
   test(promised("pass-over.B2", "a sandbox is deleted in its place where it cannot be put aside"), async () => {
     const project = createPassProject()
@@ -92,12 +98,18 @@ describe("the sandbox of a pass that is over", () => {
     expect(readFileSync(asideOf(project.root), "utf8")).toBe("in the way")
   })
 
-  test(promised("pass-over.B3", "is deleted by the next start where its process had no time to"), async () => {
-    const passes = openFeaturePasses()
-    writeFiles(asideOf(passes.root), { "copy-1/copy/src/b.txt": "bee\n", "copy-1/manifest.json": "[]" })
-    passes.start()
-    await expect.poll(() => leftAside(passes.root)).toEqual([])
-  })
+  test(
+    promised(
+      "pass-over.B3",
+      "the sandbox of a pass that is over is deleted by the next start where its process had no time to",
+    ),
+    async () => {
+      const passes = openFeaturePasses()
+      writeFiles(asideOf(passes.root), { "copy-1/copy/src/b.txt": "bee\n", "copy-1/manifest.json": "[]" })
+      passes.start()
+      await expect.poll(() => leftAside(passes.root)).toEqual([])
+    },
+  )
 
   test.each(BOTH_ENDS)(
     promised("pass-over.B2", "a sandbox goes with folders that may not be written in, on OpenCode $version"),
@@ -113,27 +125,39 @@ describe("the sandbox of a pass that is over", () => {
     },
   )
 
-  test(promised("pass-over.B3", "is not the start's to delete where this process discards it meanwhile"), async () => {
-    const { root, passes } = createPassProject()
-    const recovered = createDeferred<void>()
-    writeFiles(asideOf(root), { "sandbox-1/copy/a.txt": "an earlier process's\n" })
-    const swept = passes.sandboxes.sweep(recovered.promise)
-    writeFiles(asideOf(root), { "sandbox-2/copy/a.txt": "this one's\n" })
-    recovered.resolve()
-    await swept
-    expect(leftAside(root)).toEqual(["sandbox-2"])
-  })
+  test(
+    promised(
+      "pass-over.B3",
+      "the sandbox of a pass that is over is not the start's to delete where this process discards it meanwhile",
+    ),
+    async () => {
+      const { root, passes } = createPassProject()
+      const recovered = createDeferred<void>()
+      writeFiles(asideOf(root), { "sandbox-1/copy/a.txt": "an earlier process's\n" })
+      const swept = passes.sandboxes.sweep(recovered.promise)
+      writeFiles(asideOf(root), { "sandbox-2/copy/a.txt": "this one's\n" })
+      recovered.resolve()
+      await swept
+      expect(leftAside(root)).toEqual(["sandbox-2"])
+    },
+  )
 
-  test(promised("pass-over.B3", "goes behind its record: cut off in between, no file looks deleted"), async () => {
-    const { root, passes, connect } = createPassProject()
-    const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
-    await ready
-    const folder = passFolder(createStateFolder(root), idOf("p1"))
-    rmSync(folder.base)
-    rmSync(folder.sandbox, { recursive: true })
-    const recovered = ["removed a sandbox that was never finished"]
-    rmSync(passPlace(root, "p1", "work.lock"))
-    expect(await connect().collect("p1")).toMatchObject({ kind: "changes", modifications: [], recovered })
-    expect(await connect().pending()).toEqual([])
-  })
+  test(
+    promised(
+      "pass-over.B3",
+      "the sandbox of a pass that is over goes behind its record: cut off in between, no file looks deleted",
+    ),
+    async () => {
+      const { root, passes, connect } = createPassProject()
+      const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
+      await ready
+      const folder = passFolder(createStateFolder(root), idOf("p1"))
+      rmSync(folder.base)
+      rmSync(folder.sandbox, { recursive: true })
+      const recovered = ["removed a sandbox that was never finished"]
+      rmSync(passPlace(root, "p1", "work.lock"))
+      expect(await connect().collect("p1")).toMatchObject({ kind: "changes", modifications: [], recovered })
+      expect(await connect().pending()).toEqual([])
+    },
+  )
 })

@@ -26,43 +26,55 @@ const summary = ({ modifications }: Changes): Record<string, string> =>
   Object.fromEntries(modifications.map(({ path, change }) => [path, change]))
 
 describe("the sandbox of a pass", () => {
-  test(promised("pass-over.B2", "has the files of the disk, uncommitted and untracked, no ignored ones"), async () => {
-    const { root, begin } = createPassProject()
-    writeFiles(root, { "a.txt": "changed, not committed\n", "staged.txt": "s\n", "new.txt": "n\n", "ignored/x": "x" })
-    gitIn(root, "add", "staged.txt")
-    removeIn(root, "src/b.txt")
-    symlinkSync("a.txt", join(root, "link"))
-    const before = projectTree(root)
-    const { sandbox, directory } = await begin("p1")
-    expect(directory).toBe(sandbox)
-    const paths = Object.keys(projectTree(sandbox)).filter((path) => !/^\.git(?:\/|$)/.test(path))
-    expect(paths).toEqual([".gitignore", "a.txt", "link", "new.txt", "staged.txt", "tool.sh"])
-    expect(readIn(sandbox, "a.txt")).toBe("changed, not committed\n")
-    expect(readlinkSync(join(sandbox, "link"))).toBe("a.txt")
-    expect(isExecutable(join(sandbox, "tool.sh"))).toBe(true)
-    const status = gitIn(root, "status", "--porcelain").replace("?? .opencode/\n", "")
-    expect(gitIn(sandbox, "status", "--porcelain")).toBe(status)
-    expect(gitIn(sandbox, "log", "--format=%s", "main")).toBe("start\n")
-    expect(projectTree(root)).toEqual(before)
-  })
+  test(
+    promised(
+      "pass-over.B2",
+      "the sandbox of a pass has the files of the disk, uncommitted and untracked, no ignored ones",
+    ),
+    async () => {
+      const { root, begin } = createPassProject()
+      writeFiles(root, { "a.txt": "changed, not committed\n", "staged.txt": "s\n", "new.txt": "n\n", "ignored/x": "x" })
+      gitIn(root, "add", "staged.txt")
+      removeIn(root, "src/b.txt")
+      symlinkSync("a.txt", join(root, "link"))
+      const before = projectTree(root)
+      const { sandbox, directory } = await begin("p1")
+      expect(directory).toBe(sandbox)
+      const paths = Object.keys(projectTree(sandbox)).filter((path) => !/^\.git(?:\/|$)/.test(path))
+      expect(paths).toEqual([".gitignore", "a.txt", "link", "new.txt", "staged.txt", "tool.sh"])
+      expect(readIn(sandbox, "a.txt")).toBe("changed, not committed\n")
+      expect(readlinkSync(join(sandbox, "link"))).toBe("a.txt")
+      expect(isExecutable(join(sandbox, "tool.sh"))).toBe(true)
+      const status = gitIn(root, "status", "--porcelain").replace("?? .opencode/\n", "")
+      expect(gitIn(sandbox, "status", "--porcelain")).toBe(status)
+      expect(gitIn(sandbox, "log", "--format=%s", "main")).toBe("start\n")
+      expect(projectTree(root)).toEqual(before)
+    },
+  )
 
-  test(promised("pass-over.B2", "is a repository of its own: commit, stash, reset and branch stay in it"), async () => {
-    const { root, begin } = createPassProject()
-    writeFiles(root, { "a.txt": "dirty\n" })
-    const before = projectTree(root)
-    const { sandbox } = await begin("p1")
-    gitIn(sandbox, "stash")
-    gitIn(sandbox, "checkout", "-q", "-b", "other")
-    writeFiles(sandbox, { "c.txt": "c" })
-    gitIn(sandbox, "add", "-A")
-    gitIn(sandbox, "commit", "-q", "-m", "in the copy")
-    gitIn(sandbox, "branch", "-D", "main")
-    gitIn(sandbox, "gc", "-q", "--prune=now")
-    expect(gitIn(sandbox, "remote")).toBe("")
-    expect(projectTree(root)).toEqual(before)
-  })
+  test(
+    promised(
+      "pass-over.B2",
+      "the sandbox of a pass is a repository of its own: commit, stash, reset and branch stay in it",
+    ),
+    async () => {
+      const { root, begin } = createPassProject()
+      writeFiles(root, { "a.txt": "dirty\n" })
+      const before = projectTree(root)
+      const { sandbox } = await begin("p1")
+      gitIn(sandbox, "stash")
+      gitIn(sandbox, "checkout", "-q", "-b", "other")
+      writeFiles(sandbox, { "c.txt": "c" })
+      gitIn(sandbox, "add", "-A")
+      gitIn(sandbox, "commit", "-q", "-m", "in the copy")
+      gitIn(sandbox, "branch", "-D", "main")
+      gitIn(sandbox, "gc", "-q", "--prune=now")
+      expect(gitIn(sandbox, "remote")).toBe("")
+      expect(projectTree(root)).toEqual(before)
+    },
+  )
 
-  test("works in the same folder of the sandbox when OpenCode works in a folder of a repository", async () => {
+  test("the sandbox of a pass works in the same folder of the sandbox when OpenCode works in a folder of a repository", async () => {
     const { root, connect } = createPassProject()
     const passes = connect(join(root, "src"))
     const made = succeed(await passes.create("p1", { canModify: true }))
@@ -72,7 +84,7 @@ describe("the sandbox of a pass", () => {
     expect(summary(succeed(await passes.collect("p1")))).toEqual({ "a.txt": "modified", "src/b.txt": "modified" })
   })
 
-  test("names what it cannot carry", async () => {
+  test("the sandbox of a pass names what it cannot carry", async () => {
     const { root, begin } = createPassProject()
     const nested = join(root, "nested")
     mkdirSync(nested)
@@ -90,55 +102,58 @@ describe("the sandbox of a pass", () => {
 })
 
 describe("what a pass changed", () => {
-  test(promised(["pass-over.B1", "pass-over.E4"], "is told of every kind of change and of file"), async () => {
-    const { root, begin, passes } = createPassProject({
-      files: {
-        // What the repository calls binary is none for that.
-        ".gitattributes": "*.txt -diff\n",
-        "a.txt": "one\n",
-        "gone.txt": "g\n",
-        "old/name.txt": "the same\n",
-        "run.sh": "#!/bin/sh\n",
-        bin: Buffer.from([0, 1, 2]),
-      },
-    })
-    symlinkSync("a.txt", join(root, "link"))
-    const { sandbox } = await begin("p1")
-    const bin = Buffer.from([0, 1, 3])
-    const big = "x".repeat(300_000)
-    writeFiles(sandbox, { "a.txt": "two\n", "added/deep.txt": "new\n", bin, big })
-    removeIn(sandbox, "gone.txt")
-    mkdirSync(join(sandbox, "new"))
-    renameSync(join(sandbox, "old/name.txt"), join(sandbox, "new/name.txt"))
-    chmodSync(join(sandbox, "run.sh"), 0o755)
-    removeIn(sandbox, "link")
-    symlinkSync("bin", join(sandbox, "link"))
-    const { modifications } = succeed(await passes.collect("p1", new Set(["a.txt"])))
-    const found = Object.fromEntries(modifications.map((each) => [each.path, each]))
-    const contents = (path: string) =>
-      [found[path]?.old_hash, found[path]?.new_hash].map((hash) => storedText(root, "p1", hash))
-    expect(contents("a.txt")).toEqual(["one\n", "two\n"])
-    expect(contents("gone.txt")).toEqual(["g\n", null])
-    expect(contents("link")).toEqual(["a.txt", "bin"])
-    const text = { is_binary: false, is_large: false }
-    const expected = {
-      "a.txt": { change: "modified", by: "tool", ...text },
-      "added/deep.txt": { change: "added", by: "shell" },
-      big: { change: "added", by: "shell", is_binary: false, is_large: true },
-      bin: { change: "modified", by: "shell", is_binary: true, is_large: false },
-      "gone.txt": { change: "deleted", by: "shell", new_mode: null },
-      link: { change: "modified", by: "shell", link_target: "bin", new_mode: "120000" },
-      "new/name.txt": { change: "renamed", by: "shell", previous_path: "old/name.txt" },
-      "run.sh": { change: "mode_changed", by: "shell", old_mode: "100644", new_mode: "100755" },
-    }
-    expect(found).toMatchObject(expected)
-    expect(Object.keys(found)).toEqual(Object.keys(expected))
-    // A record of many files stays small.
-    expect(modifications.filter(({ old_content, new_content }) => old_content ?? new_content)).toEqual([])
-    expect(existsSync(sandbox)).toBe(false)
-  })
+  test(
+    promised(["pass-over.B1", "pass-over.E4"], "what a pass changed is told of every kind of change and of file"),
+    async () => {
+      const { root, begin, passes } = createPassProject({
+        files: {
+          // What the repository calls binary is none for that.
+          ".gitattributes": "*.txt -diff\n",
+          "a.txt": "one\n",
+          "gone.txt": "g\n",
+          "old/name.txt": "the same\n",
+          "run.sh": "#!/bin/sh\n",
+          bin: Buffer.from([0, 1, 2]),
+        },
+      })
+      symlinkSync("a.txt", join(root, "link"))
+      const { sandbox } = await begin("p1")
+      const bin = Buffer.from([0, 1, 3])
+      const big = "x".repeat(300_000)
+      writeFiles(sandbox, { "a.txt": "two\n", "added/deep.txt": "new\n", bin, big })
+      removeIn(sandbox, "gone.txt")
+      mkdirSync(join(sandbox, "new"))
+      renameSync(join(sandbox, "old/name.txt"), join(sandbox, "new/name.txt"))
+      chmodSync(join(sandbox, "run.sh"), 0o755)
+      removeIn(sandbox, "link")
+      symlinkSync("bin", join(sandbox, "link"))
+      const { modifications } = succeed(await passes.collect("p1", new Set(["a.txt"])))
+      const found = Object.fromEntries(modifications.map((each) => [each.path, each]))
+      const contents = (path: string) =>
+        [found[path]?.old_hash, found[path]?.new_hash].map((hash) => storedText(root, "p1", hash))
+      expect(contents("a.txt")).toEqual(["one\n", "two\n"])
+      expect(contents("gone.txt")).toEqual(["g\n", null])
+      expect(contents("link")).toEqual(["a.txt", "bin"])
+      const text = { is_binary: false, is_large: false }
+      const expected = {
+        "a.txt": { change: "modified", by: "tool", ...text },
+        "added/deep.txt": { change: "added", by: "shell" },
+        big: { change: "added", by: "shell", is_binary: false, is_large: true },
+        bin: { change: "modified", by: "shell", is_binary: true, is_large: false },
+        "gone.txt": { change: "deleted", by: "shell", new_mode: null },
+        link: { change: "modified", by: "shell", link_target: "bin", new_mode: "120000" },
+        "new/name.txt": { change: "renamed", by: "shell", previous_path: "old/name.txt" },
+        "run.sh": { change: "mode_changed", by: "shell", old_mode: "100644", new_mode: "100755" },
+      }
+      expect(found).toMatchObject(expected)
+      expect(Object.keys(found)).toEqual(Object.keys(expected))
+      // A record of many files stays small.
+      expect(modifications.filter(({ old_content, new_content }) => old_content ?? new_content)).toEqual([])
+      expect(existsSync(sandbox)).toBe(false)
+    },
+  )
 
-  test("sees a change of the same length in the same moment, and none where only times changed", async () => {
+  test("what a pass changed sees a change of the same length in the same moment, and none where only times changed", async () => {
     const { root, begin, passes } = createPassProject()
     writeFiles(root, { "fresh.txt": "aaaa" })
     const { sandbox } = await begin("p1")
@@ -149,7 +164,7 @@ describe("what a pass changed", () => {
     expect(summary(succeed(await passes.collect("p1")))).toEqual({ "fresh.txt": "modified" })
   })
 
-  test("keeps to files that git does not ignore, as they were at the beginning or came later", async () => {
+  test("what a pass changed keeps to files that git does not ignore, as they were at the beginning or came later", async () => {
     const { store } = createPassProject()
     const ignored = { "ignored/built": "x", ".opencode/state/log": "x", "sub/.GIT/hooks/post": "x" }
     const own = { ".gitignore": "*\n", "new.txt": "ignored by the child's own rule" }
@@ -159,19 +174,22 @@ describe("what a pass changed", () => {
 })
 
 describe("what is held", () => {
-  test(promised("pass-over.B2", "leaves the worktree and git as they were until it is applied"), async () => {
-    const { root, begin, passes } = createPassProject()
-    writeFiles(root, { "mine.txt": "untracked" })
-    const before = projectTree(root)
-    const changed = { "a.txt": "child\n", "mine.txt": "child", "added.txt": "x" }
-    await begin("p1", { writes: changed })
-    expect(projectTree(root)).toEqual(before)
-    succeed(await passes.collect("p1"))
-    expect(projectTree(root)).toEqual(before)
-    expect(succeed(await passes.apply("p1"))).toMatchObject({ complete: true, held: 0 })
-    for (const [path, content] of Object.entries(changed)) expect(readIn(root, path)).toBe(content)
-    expect(gitIn(root, "status", "--porcelain", "a.txt", "added.txt")).toBe(" M a.txt\n?? added.txt\n")
-  })
+  test(
+    promised("pass-over.B2", "what is held leaves the worktree and git as they were until it is applied"),
+    async () => {
+      const { root, begin, passes } = createPassProject()
+      writeFiles(root, { "mine.txt": "untracked" })
+      const before = projectTree(root)
+      const changed = { "a.txt": "child\n", "mine.txt": "child", "added.txt": "x" }
+      await begin("p1", { writes: changed })
+      expect(projectTree(root)).toEqual(before)
+      succeed(await passes.collect("p1"))
+      expect(projectTree(root)).toEqual(before)
+      expect(succeed(await passes.apply("p1"))).toMatchObject({ complete: true, held: 0 })
+      for (const [path, content] of Object.entries(changed)) expect(readIn(root, path)).toBe(content)
+      expect(gitIn(root, "status", "--porcelain", "a.txt", "added.txt")).toBe(" M a.txt\n?? added.txt\n")
+    },
+  )
 
   test(
     promised("pass-over.B2", "a result is refused whole when one file changed meanwhile, each conflict by name"),
@@ -197,22 +215,25 @@ describe("what is held", () => {
     },
   )
 
-  test(promised("pass-over.B2", "is applied file by file where that is asked for, and knows what it did"), async () => {
-    const { root, passes, store } = createPassProject()
-    await store("p1", { "a.txt": "A", "src/b.txt": "B" })
-    expect(succeed(await passes.apply("p1", { paths: ["src/b.txt"] }))).toMatchObject({ complete: true, held: 1 })
-    expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
-    // What is applied is decided: pass.json refuses it, and it is not written again.
-    writeFiles(root, { "src/b.txt": "bee\n" })
-    expect(await passes.apply("p1", { paths: ["src/b.txt"] })).toMatchObject({ complete: false })
-    expect(readIn(root, "src/b.txt")).toBe("bee\n")
-    expect(succeed(await passes.apply("p1", { paths: ["no.txt"] }))).toMatchObject({ complete: false, files: [] })
-    expect(await passes.reject("p1")).toEqual({ kind: "rejected", paths: ["a.txt"], held: 0 })
-    expect(succeed(await passes.apply("p1", { paths: ["a.txt"] })).complete).toBe(false)
-    expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
-    expect(succeed(await passes.collect("p1")).modifications).toHaveLength(2)
-    expect(await passes.pending()).toEqual([])
-  })
+  test(
+    promised("pass-over.B2", "what is held is applied file by file where that is asked for, and knows what it did"),
+    async () => {
+      const { root, passes, store } = createPassProject()
+      await store("p1", { "a.txt": "A", "src/b.txt": "B" })
+      expect(succeed(await passes.apply("p1", { paths: ["src/b.txt"] }))).toMatchObject({ complete: true, held: 1 })
+      expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
+      // What is applied is decided: pass.json refuses it, and it is not written again.
+      writeFiles(root, { "src/b.txt": "bee\n" })
+      expect(await passes.apply("p1", { paths: ["src/b.txt"] })).toMatchObject({ complete: false })
+      expect(readIn(root, "src/b.txt")).toBe("bee\n")
+      expect(succeed(await passes.apply("p1", { paths: ["no.txt"] }))).toMatchObject({ complete: false, files: [] })
+      expect(await passes.reject("p1")).toEqual({ kind: "rejected", paths: ["a.txt"], held: 0 })
+      expect(succeed(await passes.apply("p1", { paths: ["a.txt"] })).complete).toBe(false)
+      expect(readIn(root, "a.txt")).toBe("one\ntwo\nthree\n")
+      expect(succeed(await passes.collect("p1")).modifications).toHaveLength(2)
+      expect(await passes.pending()).toEqual([])
+    },
+  )
 
   test(
     promised("pass-over.B2", "never writes through a link, over a folder, or over what somebody else made"),
@@ -230,7 +251,7 @@ describe("what is held", () => {
     },
   )
 
-  test("keeps the permissions of files it writes, and gives new ones those of the process", async () => {
+  test("what is held keeps the permissions of files it writes, and gives new ones those of the process", async () => {
     const { root, begin, passes } = createPassProject()
     chmodSync(join(root, "a.txt"), 0o600)
     const { sandbox } = await begin("p1", { writes: { "a.txt": "x", "new.sh": "y" } })
@@ -305,52 +326,64 @@ test(promised("soak.B4", "a pass that may change nothing is not remembered after
 })
 
 describe("what is refused", () => {
-  test(promised("pass-over.B2", "says so without git, and for folders that are no project"), async () => {
-    const { connect } = createPassProject()
-    onTestFinished(() => void vi.unstubAllEnvs())
-    vi.stubEnv("PATH", "/nowhere")
-    expect(await connect().create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "no-git" })
-    expect(await connect().create("p2", { canModify: false })).toMatchObject({ kind: "created", sandbox: undefined })
-    vi.unstubAllEnvs()
-    const { root, passes } = createPassProject({ git: false })
-    vi.stubEnv("HOME", root)
-    expect(await passes.create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "no-repository" })
-  })
+  test(
+    promised("pass-over.B2", "what is refused says so without git, and for folders that are no project"),
+    async () => {
+      const { connect } = createPassProject()
+      onTestFinished(() => void vi.unstubAllEnvs())
+      vi.stubEnv("PATH", "/nowhere")
+      expect(await connect().create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "no-git" })
+      expect(await connect().create("p2", { canModify: false })).toMatchObject({ kind: "created", sandbox: undefined })
+      vi.unstubAllEnvs()
+      const { root, passes } = createPassProject({ git: false })
+      vi.stubEnv("HOME", root)
+      expect(await passes.create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "no-repository" })
+    },
+  )
 
-  test(promised("pass-over.B2", "is not a folder outside git: it is copied by its own .gitignore"), async () => {
-    const { root, begin, passes } = createPassProject({ git: false })
-    writeFiles(root, { "ignored/x": "x" })
-    const { sandbox } = await begin("p1")
-    expect(existsSync(join(sandbox, "ignored"))).toBe(false)
-    writeFiles(sandbox, { "a.txt": "child\n" })
-    removeIn(sandbox, "src")
-    expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
-    expect([readIn(root, "a.txt"), existsSync(join(root, "src"))]).toEqual(["child\n", false])
-  })
+  test(
+    promised("pass-over.B2", "what is refused is not a folder outside git: it is copied by its own .gitignore"),
+    async () => {
+      const { root, begin, passes } = createPassProject({ git: false })
+      writeFiles(root, { "ignored/x": "x" })
+      const { sandbox } = await begin("p1")
+      expect(existsSync(join(sandbox, "ignored"))).toBe(false)
+      writeFiles(sandbox, { "a.txt": "child\n" })
+      removeIn(sandbox, "src")
+      expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
+      expect([readIn(root, "a.txt"), existsSync(join(root, "src"))]).toEqual(["child\n", false])
+    },
+  )
 
-  test(promised("pass-over.B3", "is listed as damaged when its files cannot be read, beside the others"), async () => {
-    const { root, begin, passes, connect, store } = createPassProject()
-    await begin("p1")
-    await store("p2", {})
-    writeFiles(passPlace(root, "p2"), { "files/changes.json": '{"version":1,' })
-    const [working, damaged] = await connect().pending()
-    expect(damaged).toMatchObject({ passID: idOf("p2"), state: "damaged", isOwned: false })
-    expect(damaged?.reason).toContain("SyntaxError")
-    expect(working).toMatchObject({ passID: idOf("p1"), state: "working", isOwned: true })
-    expect(await passes.apply("p2")).toMatchObject({ kind: "refused", code: "failed" })
-  })
+  test(
+    promised("pass-over.B3", "what is refused is listed as damaged when its files cannot be read, beside the others"),
+    async () => {
+      const { root, begin, passes, connect, store } = createPassProject()
+      await begin("p1")
+      await store("p2", {})
+      writeFiles(passPlace(root, "p2"), { "files/changes.json": '{"version":1,' })
+      const [working, damaged] = await connect().pending()
+      expect(damaged).toMatchObject({ passID: idOf("p2"), state: "damaged", isOwned: false })
+      expect(damaged?.reason).toContain("SyntaxError")
+      expect(working).toMatchObject({ passID: idOf("p1"), state: "working", isOwned: true })
+      expect(await passes.apply("p2")).toMatchObject({ kind: "refused", code: "failed" })
+    },
+  )
 
-  test(promised("pass-over.B2", "is a sandbox that cannot be made, of which nothing stays"), async () => {
-    const { root, passes, begin } = createPassProject()
-    writeFiles(root, { ".git/index": "no index" })
-    expect(await passes.create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "failed" })
-    expect(await passes.pending()).toEqual([])
-    removeIn(root, ".git/index")
-    gitIn(root, "reset", "-q")
-    expect((await begin("p1")).skipped).toEqual([])
-  })
+  test(
+    promised("pass-over.B2", "what is refused is a sandbox that cannot be made, of which nothing stays"),
+    async () => {
+      const { root, passes, begin } = createPassProject()
+      writeFiles(root, { ".git/index": "no index" })
+      expect(await passes.create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "failed" })
+      expect(await passes.pending()).toEqual([])
+      removeIn(root, ".git/index")
+      gitIn(root, "reset", "-q")
+      expect((await begin("p1")).skipped).toEqual([])
+    },
+  )
 
-  test("is an unknown pass, one that still works, an id twice, and an id that leads out of the folder", async () => {
+  test("what is refused is an unknown pass, one that still works, an id twice, and an id that leads out of the folder", async () => {
     const { root, passes, begin } = createPassProject()
     const { sandbox } = await begin("p1")
     for (const id of ["nobody", "../../x", ""])

@@ -61,103 +61,124 @@ describe("contents that are damaged", () => {
     expect(await connect().reject("p1")).toMatchObject({ kind: "rejected", held: 0 })
   })
 
-  test(promised("pass-over.B5", "are refused also where another object stands under their name"), async () => {
-    const { root, connect } = await holdChanges()
-    const store = passPlace(root, "p1", "files", "store")
-    const git = (...args: string[]) => gitIn(root, `--git-dir=${store}`, ...args)
-    const list = JSON.parse(readIn(passPlace(root, "p1"), "files/changes.json"))
-    const oids = list.files.flatMap(({ base, next }: Record<string, { oid: string } | null>) =>
-      [base, next].flatMap((side) => side?.oid ?? []),
-    )
-    const pack = readdirSync(join(store, "objects/pack")).find((name) => name.endsWith(".pack")) ?? ""
-    renameSync(join(store, "objects/pack", pack), join(root, ".opencode/state/away.pack"))
-    const other = git("hash-object", "-w", ".gitignore").trim()
-    for (const oid of oids) {
-      const pathOf = (id: string) => join(store, "objects", id.slice(0, 2), id.slice(2))
-      cpSync(pathOf(other), pathOf(oid))
-    }
-    const before = projectTree(root)
-    expect(await connect().apply("p1")).toMatchObject({ kind: "refused", code: "damaged" })
-    expect(projectTree(root)).toEqual(before)
-  })
+  test(
+    promised("pass-over.B5", "contents that are damaged are refused also where another object stands under their name"),
+    async () => {
+      const { root, connect } = await holdChanges()
+      const store = passPlace(root, "p1", "files", "store")
+      const git = (...args: string[]) => gitIn(root, `--git-dir=${store}`, ...args)
+      const list = JSON.parse(readIn(passPlace(root, "p1"), "files/changes.json"))
+      const oids = list.files.flatMap(({ base, next }: Record<string, { oid: string } | null>) =>
+        [base, next].flatMap((side) => side?.oid ?? []),
+      )
+      const pack = readdirSync(join(store, "objects/pack")).find((name) => name.endsWith(".pack")) ?? ""
+      renameSync(join(store, "objects/pack", pack), join(root, ".opencode/state/away.pack"))
+      const other = git("hash-object", "-w", ".gitignore").trim()
+      for (const oid of oids) {
+        const pathOf = (id: string) => join(store, "objects", id.slice(0, 2), id.slice(2))
+        cpSync(pathOf(other), pathOf(oid))
+      }
+      const before = projectTree(root)
+      expect(await connect().apply("p1")).toMatchObject({ kind: "refused", code: "damaged" })
+      expect(projectTree(root)).toEqual(before)
+    },
+  )
 })
 
 describe("what a repository brings along", () => {
-  test(promised("pass-over.B4", "is not run: monitor, hooks, filters, conversions, external differences"), async () => {
-    const { root, begin, passes } = createPassProject()
-    const proof = join(temporaryFolder(), "ran")
-    const program = `sh -c 'echo ran >> ${proof}; cat'`
-    const drivers = ["filter.f.clean", "filter.f.smudge", "diff.d.textconv", "diff.d.command", "merge.m.driver"]
-    for (const setting of ["core.fsmonitor", "diff.external", ...drivers]) gitIn(root, "config", setting, program)
-    writeFiles(root, { ".git/info/attributes": "* filter=f diff=d merge=m ident\n" })
-    const hooks = ["post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"]
-    for (const hook of hooks) {
-      writeFiles(root, { [`.git/hooks/${hook}`]: `#!/bin/sh\necho ran >> ${proof}\n` })
-      chmodSync(join(root, `.git/hooks/${hook}`), 0o755)
-    }
-    writeFiles(root, { "a.txt": "one\nTWO\nthree\n", "new.txt": "$Id$\n" })
-    await begin("p1", { writes: { "a.txt": "one\nTWO\nthree\nfour\n", "src/b.txt": "x\n" } })
-    writeFiles(root, { "src/b.txt": "user\n" })
-    expect(succeed(await passes.autoApply("p1")).files.map(({ outcome }) => outcome)).toEqual(["applied", "conflict"])
-    expect(readIn(root, "a.txt")).toBe("one\nTWO\nthree\nfour\n")
-    expect(readIn(root, "new.txt")).toBe("$Id$\n")
-    expect(existsSync(proof)).toBe(false)
-  })
+  test(
+    promised(
+      "pass-over.B4",
+      "what a repository brings along is not run: monitor, hooks, filters, conversions, external differences",
+    ),
+    async () => {
+      const { root, begin, passes } = createPassProject()
+      const proof = join(temporaryFolder(), "ran")
+      const program = `sh -c 'echo ran >> ${proof}; cat'`
+      const drivers = ["filter.f.clean", "filter.f.smudge", "diff.d.textconv", "diff.d.command", "merge.m.driver"]
+      for (const setting of ["core.fsmonitor", "diff.external", ...drivers]) gitIn(root, "config", setting, program)
+      writeFiles(root, { ".git/info/attributes": "* filter=f diff=d merge=m ident\n" })
+      const hooks = ["post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"]
+      for (const hook of hooks) {
+        writeFiles(root, { [`.git/hooks/${hook}`]: `#!/bin/sh\necho ran >> ${proof}\n` })
+        chmodSync(join(root, `.git/hooks/${hook}`), 0o755)
+      }
+      writeFiles(root, { "a.txt": "one\nTWO\nthree\n", "new.txt": "$Id$\n" })
+      await begin("p1", { writes: { "a.txt": "one\nTWO\nthree\nfour\n", "src/b.txt": "x\n" } })
+      writeFiles(root, { "src/b.txt": "user\n" })
+      expect(succeed(await passes.autoApply("p1")).files.map(({ outcome }) => outcome)).toEqual(["applied", "conflict"])
+      expect(readIn(root, "a.txt")).toBe("one\nTWO\nthree\nfour\n")
+      expect(readIn(root, "new.txt")).toBe("$Id$\n")
+      expect(existsSync(proof)).toBe(false)
+    },
+  )
 
-  test(promised("pass-over.B4", "does not change bytes, whatever attributes and settings say"), async () => {
-    const files = {
-      ".gitattributes": "*.crlf eol=crlf\n*.id ident\n*.utf16 working-tree-encoding=UTF-16\n*.lf text\n",
-      "mixed.crlf": "a\r\nb\nc\r",
-      "x.id": "$Id: old $\n",
-      "x.utf16": "not UTF-16 at all",
-      "x.lf": "a\r\nb\n",
-      auto: "a\r\nb\r\n",
-    }
-    const { root, begin, passes } = createPassProject({ files, git: false })
-    gitIn(root, "init", "-q")
-    gitIn(root, "config", "core.autocrlf", "true")
-    const before = snapshotTree(root)
-    const { sandbox } = await begin("p1")
-    for (const [path, text] of Object.entries(files)) expect(readIn(sandbox, path), path).toBe(text)
-    for (const [path, text] of Object.entries(files)) writeFiles(sandbox, { [path]: `${text}more\r\n` })
-    const { modifications } = succeed(await passes.collect("p1"))
-    const began = modifications.map(({ old_hash }) => storedText(root, "p1", old_hash))
-    expect(new Set(began)).toEqual(new Set(Object.values(files)))
-    succeed(await passes.autoApply("p1"))
-    for (const [path, text] of Object.entries(files)) expect(readIn(root, path), path).toBe(`${text}more\r\n`)
-    const git = (tree: Record<string, string>) => Object.entries(tree).filter(([path]) => path.startsWith(".git/"))
-    expect(git(snapshotTree(root))).toEqual(git(before))
-  })
+  test(
+    promised(
+      "pass-over.B4",
+      "what a repository brings along does not change bytes, whatever attributes and settings say",
+    ),
+    async () => {
+      const files = {
+        ".gitattributes": "*.crlf eol=crlf\n*.id ident\n*.utf16 working-tree-encoding=UTF-16\n*.lf text\n",
+        "mixed.crlf": "a\r\nb\nc\r",
+        "x.id": "$Id: old $\n",
+        "x.utf16": "not UTF-16 at all",
+        "x.lf": "a\r\nb\n",
+        auto: "a\r\nb\r\n",
+      }
+      const { root, begin, passes } = createPassProject({ files, git: false })
+      gitIn(root, "init", "-q")
+      gitIn(root, "config", "core.autocrlf", "true")
+      const before = snapshotTree(root)
+      const { sandbox } = await begin("p1")
+      for (const [path, text] of Object.entries(files)) expect(readIn(sandbox, path), path).toBe(text)
+      for (const [path, text] of Object.entries(files)) writeFiles(sandbox, { [path]: `${text}more\r\n` })
+      const { modifications } = succeed(await passes.collect("p1"))
+      const began = modifications.map(({ old_hash }) => storedText(root, "p1", old_hash))
+      expect(new Set(began)).toEqual(new Set(Object.values(files)))
+      succeed(await passes.autoApply("p1"))
+      for (const [path, text] of Object.entries(files)) expect(readIn(root, path), path).toBe(`${text}more\r\n`)
+      const git = (tree: Record<string, string>) => Object.entries(tree).filter(([path]) => path.startsWith(".git/"))
+      expect(git(snapshotTree(root))).toEqual(git(before))
+    },
+  )
 })
 
 describe("the files of a sandbox", () => {
-  test(promised("pass-over.B2", "are tracked ones though they are ignored, with their permissions"), async () => {
-    const files = { "secret.key": "k\n", "kept/x": "x\n", "own/deep/x": "x\n" }
-    const { root, begin, passes } = createPassProject({ files })
-    writeFiles(root, { ".gitignore": "kept/\n" })
-    chmodSync(join(root, "secret.key"), 0o600)
-    chmodSync(join(root, "own"), 0o700)
-    chmodSync(join(root, "own/deep"), 0o550)
-    const { sandbox } = await begin("p1")
-    const modes = ["secret.key", "own", "own/deep"].map((path) => modeOf(join(sandbox, path)))
-    expect(modes).toEqual([0o600, 0o700, 0o750])
-    expect(readIn(sandbox, "kept/x")).toBe("x\n")
-    writeFiles(sandbox, { "kept/x": "y\n", "secret.key": "K\n" })
-    expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
-    expect(readIn(root, "kept/x")).toBe("y\n")
-    expect(modeOf(join(root, "secret.key"))).toBe(0o600)
-  })
+  test(
+    promised("pass-over.B2", "the files of a sandbox are tracked ones though they are ignored, with their permissions"),
+    async () => {
+      const files = { "secret.key": "k\n", "kept/x": "x\n", "own/deep/x": "x\n" }
+      const { root, begin, passes } = createPassProject({ files })
+      writeFiles(root, { ".gitignore": "kept/\n" })
+      chmodSync(join(root, "secret.key"), 0o600)
+      chmodSync(join(root, "own"), 0o700)
+      chmodSync(join(root, "own/deep"), 0o550)
+      const { sandbox } = await begin("p1")
+      const modes = ["secret.key", "own", "own/deep"].map((path) => modeOf(join(sandbox, path)))
+      expect(modes).toEqual([0o600, 0o700, 0o750])
+      expect(readIn(sandbox, "kept/x")).toBe("x\n")
+      writeFiles(sandbox, { "kept/x": "y\n", "secret.key": "K\n" })
+      expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
+      expect(readIn(root, "kept/x")).toBe("y\n")
+      expect(modeOf(join(root, "secret.key"))).toBe(0o600)
+    },
+  )
 
-  test(promised("pass-over.B2", "are without Baton's state in any spelling, there and back"), async () => {
-    const files = { ".OpenCode/State/live/a.json": "{}", "a.txt": "a\n" }
-    const { root, begin, passes } = createPassProject({ files })
-    const { sandbox } = await begin("p1")
-    expect(existsSync(join(sandbox, ".OpenCode"))).toBe(false)
-    writeFiles(sandbox, { ".OPENCODE/state/x": "x", "git~1/hooks/x": "x", ".g\u200Cit/x": "x", "a.txt": "b\n" })
-    expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
-    expect([".OPENCODE", "git~1", ".g\u200Cit"].filter((name) => existsSync(join(root, name)))).toEqual([])
-    expect(readIn(root, "a.txt")).toBe("b\n")
-  })
+  test(
+    promised("pass-over.B2", "the files of a sandbox are without Baton's state in any spelling, there and back"),
+    async () => {
+      const files = { ".OpenCode/State/live/a.json": "{}", "a.txt": "a\n" }
+      const { root, begin, passes } = createPassProject({ files })
+      const { sandbox } = await begin("p1")
+      expect(existsSync(join(sandbox, ".OpenCode"))).toBe(false)
+      writeFiles(sandbox, { ".OPENCODE/state/x": "x", "git~1/hooks/x": "x", ".g\u200Cit/x": "x", "a.txt": "b\n" })
+      expect(succeed(await passes.autoApply("p1")).complete).toBe(true)
+      expect([".OPENCODE", "git~1", ".g\u200Cit"].filter((name) => existsSync(join(root, name)))).toEqual([])
+      expect(readIn(root, "a.txt")).toBe("b\n")
+    },
+  )
 
   test(promised("pass-over.B4", "have the history of a linked worktree of a shallow clone"), async () => {
     const { root, begin } = createPassProject()
@@ -172,13 +193,16 @@ describe("the files of a sandbox", () => {
     expect(gitIn(sandbox, "log", "--oneline").trim().split("\n")).toHaveLength(2)
   })
 
-  test(promised("pass-over.B2", "are copied where the home is missing and there is no repository"), async () => {
-    onTestFinished(() => void vi.unstubAllEnvs())
-    const { begin } = createPassProject({ git: false })
-    vi.stubEnv("HOME", join(temporaryFolder(), "none"))
-    const { sandbox } = await begin("p1")
-    expect(readIn(sandbox, "src/b.txt")).toBe("bee\n")
-  })
+  test(
+    promised("pass-over.B2", "the files of a sandbox are copied where the home is missing and there is no repository"),
+    async () => {
+      onTestFinished(() => void vi.unstubAllEnvs())
+      const { begin } = createPassProject({ git: false })
+      vi.stubEnv("HOME", join(temporaryFolder(), "none"))
+      const { sandbox } = await begin("p1")
+      expect(readIn(sandbox, "src/b.txt")).toBe("bee\n")
+    },
+  )
 
   test(promised("pass-over.B2", "sandbox files are without those that the user ignores everywhere"), async () => {
     onTestFinished(() => void vi.unstubAllEnvs())
@@ -261,7 +285,7 @@ describe("state that somebody else wrote", () => {
     ["a path outside", { path: "../out.txt", temporary: "../out.txt.baton-pass-0123456789abcdef" }],
     ["the repository", { path: ".git/hooks/x", temporary: ".git/hooks/x.baton-pass-0123456789abcdef" }],
     ["another temporary file", { path: "new.txt", temporary: "a.txt" }],
-  ])(promised("pass-over.B5", "takes nothing back there: %s"), async (_, entry) => {
+  ])(promised("pass-over.B5", "state that somebody else wrote takes nothing back there: %s"), async (_, entry) => {
     const { root, connect } = await holdChanges()
     leaveJournal(root, [], { ...entry, before: null, after: null })
     const before = projectTree(root)

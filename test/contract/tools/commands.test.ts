@@ -81,7 +81,7 @@ describe("baton's commands", () => {
     expect([learned.stdout, learned.stderr, learned.status]).toEqual(["Nothing learned\n", "", 0])
   })
 
-  test(promised("cli.A1", "says its version, and which command was meant"), () => {
+  test(promised("cli.A1", "baton's commands says its version, and which command was meant"), () => {
     const { baton } = createProject(NEWEST)
     for (const flag of ["--version", "-v"]) expect(baton(flag).stdout).toMatch(/^(?:\d+\.\d+\.\d+|unknown)\n$/)
     const launcher = join(REPOSITORY, ".opencode/baton/bin/baton")

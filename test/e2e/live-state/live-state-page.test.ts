@@ -63,39 +63,45 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   afterAll(() => browser.close())
 
   describe.each(NEWEST_OR_ALL)("with OpenCode $version", (binary) => {
-    test(promised("live-state.C2", "shows at once that an agent starts, asks, is compacted, finishes"), async () => {
-      const task = await openSharedTask(binary, compactsOnce, { config: { permission: { bash: "ask" } } })
-      const { directory, environment } = task.project
-      const observed = await observePage({ binary, cwd: directory, environment })
-      const { page, errors } = await browser.open(observed.url)
-      await page.getByRole("heading", { name: "No agents yet" }).waitFor()
-      const loadedAt = await page.evaluate(() => performance.timeOrigin)
-      const id = await createSession(task)
-      const answered = task.say(task.message, id)
-      const row = page.locator(".row")
-      await row.getByRole("button", { name: "A scripted title" }).waitFor()
-      await page.locator("section", { hasText: "Waiting for you" }).getByText("Permission: ").waitFor()
-      await row.locator(".place", { hasText: basename(directory) }).waitFor()
-      await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
-      expect(await page.title()).toBe("(1) waiting · Baton")
-      const { tui_focus, extensions } = liveState(directory)
-      expect(extensions.permission_subject).not.toBe("")
-      expect(await row.locator(".wait").textContent()).toContain(`bash${extensions.permission_subject}`)
-      await task.client.postSessionIdPermissionsPermissionId({
-        path: { id, permissionID: tui_focus.details.id },
-        body: { response: "always" },
-      })
-      await row.getByText("1 compaction", { exact: true }).waitFor()
-      await answered
-      await row.getByText("1 turn", { exact: true }).waitFor()
-      await row.getByText(/^idle · /).waitFor()
-      await row.getByText("Compaction 1:").waitFor()
-      expect(await row.locator(".wait").count()).toBe(0)
-      for (const layer of ["busy", "permission", "compaction", "turn"])
-        await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
-      expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt)
-      expect(errors).toEqual([])
-    })
+    test(
+      promised(
+        "live-state.C2",
+        "the page in Chromium shows at once that an agent starts, asks, is compacted, finishes",
+      ),
+      async () => {
+        const task = await openSharedTask(binary, compactsOnce, { config: { permission: { bash: "ask" } } })
+        const { directory, environment } = task.project
+        const observed = await observePage({ binary, cwd: directory, environment })
+        const { page, errors } = await browser.open(observed.url)
+        await page.getByRole("heading", { name: "No agents yet" }).waitFor()
+        const loadedAt = await page.evaluate(() => performance.timeOrigin)
+        const id = await createSession(task)
+        const answered = task.say(task.message, id)
+        const row = page.locator(".row")
+        await row.getByRole("button", { name: "A scripted title" }).waitFor()
+        await page.locator("section", { hasText: "Waiting for you" }).getByText("Permission: ").waitFor()
+        await row.locator(".place", { hasText: basename(directory) }).waitFor()
+        await row.locator(".task", { hasText: task.taskID }).getByText(TASK.title).waitFor()
+        expect(await page.title()).toBe("(1) waiting · Baton")
+        const { tui_focus, extensions } = liveState(directory)
+        expect(extensions.permission_subject).not.toBe("")
+        expect(await row.locator(".wait").textContent()).toContain(`bash${extensions.permission_subject}`)
+        await task.client.postSessionIdPermissionsPermissionId({
+          path: { id, permissionID: tui_focus.details.id },
+          body: { response: "always" },
+        })
+        await row.getByText("1 compaction", { exact: true }).waitFor()
+        await answered
+        await row.getByText("1 turn", { exact: true }).waitFor()
+        await row.getByText(/^idle · /).waitFor()
+        await row.getByText("Compaction 1:").waitFor()
+        expect(await row.locator(".wait").count()).toBe(0)
+        for (const layer of ["busy", "permission", "compaction", "turn"])
+          await expect.poll(() => row.locator(`.layer.${layer}`).getAttribute("d"), { message: layer }).toMatch(/^M/)
+        expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt)
+        expect(errors).toEqual([])
+      },
+    )
   })
 
   const setUp = async (options?: Parameters<TestBrowser["open"]>[1]) => {
@@ -124,7 +130,10 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   })
 
   test(
-    promised(["waiting.B1", "waiting.B2"], "shows who asks, also in another project, and a provider asked again"),
+    promised(
+      ["waiting.B1", "waiting.B2"],
+      "the page in Chromium shows who asks, also in another project, and a provider asked again",
+    ),
     async () => {
       const { states, page } = await setUp()
       const asked = (id: string, about: object) => ({
@@ -237,7 +246,7 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   })
 
   test.each(["light", "dark"] as const)(
-    promised("live-state.C2", "fits a phone in %s, and every part has a name and enough contrast"),
+    promised("live-state.C2", "the page in Chromium fits a phone in %s, and every part has a name and enough contrast"),
     async (colorScheme) => {
       const { states, page } = await setUp({
         viewport: { width: 360, height: 740 },

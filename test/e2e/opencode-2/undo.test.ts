@@ -17,7 +17,10 @@ const undo = async (server: Server2, id: string, text: string): Promise<void> =>
 
 describe.runIf(HAS_OPENCODE_2)("an undo in OpenCode 2.0.15", () => {
   test(
-    promised("v2.B9", "keeps an order from later requests, from a compaction and from the next session"),
+    promised(
+      "v2.B9",
+      "an undo in OpenCode 2.0.15 keeps an order from later requests, from a compaction and from the next session",
+    ),
     async () => {
       const task = await openTask2(({ kind, index }) => {
         if (kind === "compaction") return { text: "## Done\n- Nothing yet." }
@@ -41,21 +44,27 @@ describe.runIf(HAS_OPENCODE_2)("an undo in OpenCode 2.0.15", () => {
     },
   )
 
-  test(promised("v2.B9", "takes an order given after a compaction, and leaves what was said before it"), async () => {
-    const task = await openTask2(({ kind, index }) => {
-      if (kind === "compaction") return { text: "## Done\n- Nothing yet." }
-      return index === 1 ? FULL : { text: "Going on." }
-    })
-    await using server = await openServer2(task.project)
-    const id = await server.say(task.message)
-    await server.say(RIGHT, id)
-    await server.say(WRONG, id)
-    await undo(server, id, WRONG)
-    await server.say("go on", id)
-    const words = task.project.read(`.opencode/state/tasks/${id}.json`)
-    expect(words).toContain(RIGHT)
-    expect(words).not.toContain(WRONG)
-  })
+  test(
+    promised(
+      "v2.B9",
+      "an undo in OpenCode 2.0.15 takes an order given after a compaction, and leaves what was said before it",
+    ),
+    async () => {
+      const task = await openTask2(({ kind, index }) => {
+        if (kind === "compaction") return { text: "## Done\n- Nothing yet." }
+        return index === 1 ? FULL : { text: "Going on." }
+      })
+      await using server = await openServer2(task.project)
+      const id = await server.say(task.message)
+      await server.say(RIGHT, id)
+      await server.say(WRONG, id)
+      await undo(server, id, WRONG)
+      await server.say("go on", id)
+      const words = task.project.read(`.opencode/state/tasks/${id}.json`)
+      expect(words).toContain(RIGHT)
+      expect(words).not.toContain(WRONG)
+    },
+  )
 
   test(promised("v2.B9", "that is taken back brings the order back"), async () => {
     const task = await openTask2(() => ({ text: "Going on." }))

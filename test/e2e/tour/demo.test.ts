@@ -74,7 +74,7 @@ describe("the demo on a machine with Node and npm only", () => {
   test(
     promised(
       ["repo.A2", "install.E3", "start.A6"],
-      "sets itself up, compacts four times, goes on after kill -9, holds every claim, keeps the project",
+      "the demo on a machine with Node and npm only sets itself up, compacts four times, goes on after kill -9, holds every claim, keeps the project",
     ),
     async () => {
       const kept = join(checkout.root, "kept")
@@ -114,7 +114,10 @@ describe("the demo on a machine with Node and npm only", () => {
 
   if (HAS_OPENCODE_2)
     test(
-      promised("v2.C4", "tells the same on OpenCode 2, which the first run installs"),
+      promised(
+        "v2.C4",
+        "the demo on a machine with Node and npm only tells the same on OpenCode 2, which the first run installs",
+      ),
       async () => {
         const { exitCode, stdout, stderr } = await checkout.demo(["--line", "2"])
         expect(exitCode, stdout + stderr).toBe(0)

@@ -81,7 +81,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(await work.statusOf(id)).toBe("open")
   })
 
-  once(promised("work.B1", "begins no task from the given time on"), async () => {
+  once(promised("work.B1", "baton work begins no task from the given time on"), async () => {
     const work = await openWorkProject(binary, awaitingFile)
     const [first, second] = [await work.add("First"), await work.add("Second")]
     // A whole minute that is still to come when the program has started: one that has passed is tomorrow's.

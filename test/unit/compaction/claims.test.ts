@@ -79,14 +79,17 @@ const first: SessionTask = BINDING
 beforeEach(() => void vi.useFakeTimers())
 
 describe("a session's claim", () => {
-  test(promised("claim.B1", "is made once, at the first tool, and renewed until the session ends"), async () => {
-    const { claims, calls } = setUp()
-    for (const tool of ["read", "edit", "bash"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
-    await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
-    await claims.forget("ses_1")
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "end ses_1"])
-  })
+  test(
+    promised("claim.B1", "a session's claim is made once, at the first tool, and renewed until the session ends"),
+    async () => {
+      const { claims, calls } = setUp()
+      for (const tool of ["read", "edit", "bash"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+      await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
+      await claims.forget("ses_1")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1", "renew ses_1", "end ses_1"])
+    },
+  )
 
   test(
     promised("queue.A6", "a claim goes from an idle session to the one that the user speaks to, not from one at work"),
@@ -125,7 +128,10 @@ describe("a session's claim", () => {
   })
 
   test(
-    promised("queue.A1", "begins with the first message where nobody is at the session, and ends with its turn"),
+    promised(
+      "queue.A1",
+      "a session's claim begins with the first message where nobody is at the session, and ends with its turn",
+    ),
     async () => {
       const asked = createDeferred<ClaimOutcome>()
       const { claims, calls, world } = setUp([asked.promise], "shared", { isUnattended: true })
@@ -143,17 +149,20 @@ describe("a session's claim", () => {
     },
   )
 
-  test(promised("claim.B1", "moves with the session to another task, and all are released at the end"), async () => {
-    const { claims, calls } = setUp()
-    await claims.toolStarting(first, "read")
-    await claims.toolStarting({ ...first, taskID: "ts-000002" }, "read")
-    await claims.toolStarting({ ...first, sessionID: "ses_2" }, "read")
-    await claims.stop()
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls.slice(0, 1)).toEqual([`claim ${TASK} ses_1`])
-    const others = ["claim ts-000002 ses_1", `claim ${TASK} ses_2`, "end ses_1", "end ses_1 ses_2"]
-    expect(calls.slice(1).toSorted()).toEqual(others)
-  })
+  test(
+    promised("claim.B1", "a session's claim moves with the session to another task, and all are released at the end"),
+    async () => {
+      const { claims, calls } = setUp()
+      await claims.toolStarting(first, "read")
+      await claims.toolStarting({ ...first, taskID: "ts-000002" }, "read")
+      await claims.toolStarting({ ...first, sessionID: "ses_2" }, "read")
+      await claims.stop()
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls.slice(0, 1)).toEqual([`claim ${TASK} ses_1`])
+      const others = ["claim ts-000002 ses_1", `claim ${TASK} ses_2`, "end ses_1", "end ses_1 ses_2"]
+      expect(calls.slice(1).toSorted()).toEqual(others)
+    },
+  )
 
   test(promised("claim.B1", "that was released from outside is claimed again by the user's next message"), async () => {
     const { claims, calls, log, releaseFromOutside } = setUp()
@@ -230,27 +239,33 @@ describe("a session's claim", () => {
 })
 
 describe("another's claim", () => {
-  test(promised("claim.B2", "is told once, refuses nothing when shared, and is taken over when it ends"), async () => {
-    const { claims, calls, told } = setUp([HELD, HELD])
-    for (const tool of ["edit", "write"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
-    await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
-    expect(told).toEqual([`ses_1 ${TASK} ${HELD.summary}`])
-    expect(calls).toHaveLength(3)
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls.at(-1)).toBe("renew ses_1")
-  })
+  test(
+    promised("claim.B2", "another's claim is told once, refuses nothing when shared, and is taken over when it ends"),
+    async () => {
+      const { claims, calls, told } = setUp([HELD, HELD])
+      for (const tool of ["edit", "write"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+      await vi.advanceTimersByTimeAsync(2 * RENEW_EVERY_MS)
+      expect(told).toEqual([`ses_1 ${TASK} ${HELD.summary}`])
+      expect(calls).toHaveLength(3)
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls.at(-1)).toBe("renew ses_1")
+    },
+  )
 
-  test(promised("claim.B2", "refuses tools that change files when exclusive, and says how to go on"), async () => {
-    const { claims, world } = setUp([HELD, HELD, HELD, HELD], "exclusive")
-    for (const tool of ["edit", "apply_patch"]) {
-      const refusal = await claims.toolStarting(first, tool)
-      expect(refusal).toContain(HELD.summary)
-      for (const way of [`prog release ${TASK}`, "another task", '"claims": "shared"']) expect(refusal).toContain(way)
-    }
-    for (const tool of ["bash", "read", "task"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
-    world.setting = "shared"
-    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
-  })
+  test(
+    promised("claim.B2", "another's claim refuses tools that change files when exclusive, and says how to go on"),
+    async () => {
+      const { claims, world } = setUp([HELD, HELD, HELD, HELD], "exclusive")
+      for (const tool of ["edit", "apply_patch"]) {
+        const refusal = await claims.toolStarting(first, tool)
+        expect(refusal).toContain(HELD.summary)
+        for (const way of [`prog release ${TASK}`, "another task", '"claims": "shared"']) expect(refusal).toContain(way)
+      }
+      for (const tool of ["bash", "read", "task"]) expect(await claims.toolStarting(first, tool)).toBeUndefined()
+      world.setting = "shared"
+      expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+    },
+  )
 
   test(promised("claim.B2", "another's claim refuses changes also while the ledger does not answer"), async () => {
     const { claims, told } = setUp([HELD, DOWN, DOWN, HELD], "exclusive")
@@ -261,44 +276,56 @@ describe("another's claim", () => {
     expect(told).toHaveLength(1)
   })
 
-  test(promised("claim.B2", "is still known after the user's message, while the ledger does not answer"), async () => {
-    const { claims, told } = setUp([HELD, DOWN, { kind: "claimed" }], "exclusive")
-    await claims.toolStarting(first, "read")
-    await claims.userArrived("ses_1")
-    expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
-    expect(told).toHaveLength(1)
-    expect(await claims.toolStarting(first, "edit"), "the ledger answers again").toBeUndefined()
-  })
+  test(
+    promised("claim.B2", "another's claim is still known after the user's message, while the ledger does not answer"),
+    async () => {
+      const { claims, told } = setUp([HELD, DOWN, { kind: "claimed" }], "exclusive")
+      await claims.toolStarting(first, "read")
+      await claims.userArrived("ses_1")
+      expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
+      expect(told).toHaveLength(1)
+      expect(await claims.toolStarting(first, "edit"), "the ledger answers again").toBeUndefined()
+    },
+  )
 
-  test(promised("claim.B2", "refuses a change in time, however long an earlier call waits"), async () => {
-    const { claims, calls } = setUp([HELD, new Promise(() => {})], "exclusive")
-    await claims.toolStarting(first, "read")
-    await claims.userArrived("ses_1")
-    const refusal = claims.toolStarting(first, "edit")
-    await vi.advanceTimersByTimeAsync(GATE_MS)
-    expect(await refusal).toContain(HELD.summary)
-    expect(calls).toHaveLength(2)
-  })
+  test(
+    promised("claim.B2", "another's claim refuses a change in time, however long an earlier call waits"),
+    async () => {
+      const { claims, calls } = setUp([HELD, new Promise(() => {})], "exclusive")
+      await claims.toolStarting(first, "read")
+      await claims.userArrived("ses_1")
+      const refusal = claims.toolStarting(first, "edit")
+      await vi.advanceTimersByTimeAsync(GATE_MS)
+      expect(await refusal).toContain(HELD.summary)
+      expect(calls).toHaveLength(2)
+    },
+  )
 
-  test(promised("claim.B2", "is asked for again at the tool after the user's message, also when shared"), async () => {
-    const { claims, calls } = setUp([HELD])
-    await claims.toolStarting(first, "read")
-    await claims.userArrived("ses_1")
-    for (const tool of ["read", "bash"]) await claims.toolStarting(first, tool)
-    await claims.stop()
-    expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "end ses_1"])
-  })
+  test(
+    promised("claim.B2", "another's claim is asked for again at the tool after the user's message, also when shared"),
+    async () => {
+      const { claims, calls } = setUp([HELD])
+      await claims.toolStarting(first, "read")
+      await claims.userArrived("ses_1")
+      for (const tool of ["read", "bash"]) await claims.toolStarting(first, tool)
+      await claims.stop()
+      expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "end ses_1"])
+    },
+  )
 
-  test(promised("claim.B2", "is not taken over after a release, however long ago the user's message was"), async () => {
-    const { claims, calls, releaseFromOutside } = setUp([HELD])
-    await claims.toolStarting(first, "read")
-    await claims.userArrived("ses_1")
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    releaseFromOutside("ses_1")
-    await claims.toolStarting(first, "read")
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "renew ses_1"])
-  })
+  test(
+    promised("claim.B2", "another's claim is not taken over after a release, however long ago the user's message was"),
+    async () => {
+      const { claims, calls, releaseFromOutside } = setUp([HELD])
+      await claims.toolStarting(first, "read")
+      await claims.userArrived("ses_1")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      releaseFromOutside("ses_1")
+      await claims.toolStarting(first, "read")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls).toEqual([`claim ${TASK} ses_1`, `claim ${TASK} ses_1`, "renew ses_1"])
+    },
+  )
 
   test(promised("claim.B2", "on a task that is opened again refuses the session that was slower"), async () => {
     const { claims, told, reopenTask } = setUp([{ kind: "claimed" }, HELD, HELD], "exclusive")

@@ -60,16 +60,19 @@ describe("the context of a compaction", () => {
     ])
   })
 
-  test(promised("start.A4", "names the project's own prompts in one line each, and uses none"), async () => {
-    const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
-    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
-    const { identity } = await loadContext(deps, BINDING, EMPTY_STATE)
-    expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
-    const info = (name: string, used: string) =>
-      `info prompts/${name}.md is the project's own (no contract comment): built-in ${used} used`
-    const said = logged("the project's own").map(({ level, message }) => `${level} ${message}`)
-    expect(said).toEqual([info("handoff", "text"), info("worker", "protocol")])
-  })
+  test(
+    promised("start.A4", "the context of a compaction names the project's own prompts in one line each, and uses none"),
+    async () => {
+      const { deps, logged } = setUp((name) => ({ kind: "foreign", path: `prompts/${name}.md` }))
+      expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+      const { identity } = await loadContext(deps, BINDING, EMPTY_STATE)
+      expect(identity.protocol).toBe(builtInProtocol("worker", BINDING))
+      const info = (name: string, used: string) =>
+        `info prompts/${name}.md is the project's own (no contract comment): built-in ${used} used`
+      const said = logged("the project's own").map(({ level, message }) => `${level} ${message}`)
+      expect(said).toEqual([info("handoff", "text"), info("worker", "protocol")])
+    },
+  )
 })
 
 /** Preparations of a session whose prompt has another wording at each reading. */
@@ -98,18 +101,30 @@ const prepare = ({ hasTask = true, failures = 0 } = {}) => {
 }
 
 describe("what is prepared before the compacting hook is called", () => {
-  test(promised(["speed.G2", "compaction.C2"], "is what the hook gets, and once: then it is read anew"), async () => {
-    const { take, reads } = prepare()
-    expect(await take()).toMatchObject({ binding: BINDING, instructions: "Wording 1." })
-    expect(reads()).toBe(1)
-    expect(await take()).toMatchObject({ instructions: "Wording 2." })
-  })
+  test(
+    promised(
+      ["speed.G2", "compaction.C2"],
+      "what is prepared before the compacting hook is called is what the hook gets, and once: then it is read anew",
+    ),
+    async () => {
+      const { take, reads } = prepare()
+      expect(await take()).toMatchObject({ binding: BINDING, instructions: "Wording 1." })
+      expect(reads()).toBe(1)
+      expect(await take()).toMatchObject({ instructions: "Wording 2." })
+    },
+  )
 
-  test(promised("compaction.C2", "is read anew when the compaction it was for did not come"), async () => {
-    const { take, pass } = prepare()
-    pass(PREPARATION_MS)
-    expect(await take()).toMatchObject({ instructions: "Wording 2." })
-  })
+  test(
+    promised(
+      "compaction.C2",
+      "what is prepared before the compacting hook is called is read anew when the compaction it was for did not come",
+    ),
+    async () => {
+      const { take, pass } = prepare()
+      pass(PREPARATION_MS)
+      expect(await take()).toMatchObject({ instructions: "Wording 2." })
+    },
+  )
 
   test(promised("compaction.C9", "that failed is read by the hook itself, and a line says so"), async () => {
     const { take, logged } = prepare({ failures: 1 })

@@ -56,14 +56,17 @@ describe("a session", () => {
     expect(asked).toEqual([])
   })
 
-  test(promised("task.B4", "is not looked up because a record of another one waits for the ledger"), async () => {
-    const { create, request, asked, state } = open()
-    mkdirSync(join(state, "outbox"), { recursive: true })
-    writeFileSync(join(state, "outbox", "1780000000000-000000-1a2b3c4d.json"), "{}")
-    await create("ses_1")
-    await request("ses_1", CREATED_AT)
-    expect(asked).toEqual([])
-  })
+  test(
+    promised("task.B4", "a session is not looked up because a record of another one waits for the ledger"),
+    async () => {
+      const { create, request, asked, state } = open()
+      mkdirSync(join(state, "outbox"), { recursive: true })
+      writeFileSync(join(state, "outbox", "1780000000000-000000-1a2b3c4d.json"), "{}")
+      await create("ses_1")
+      await request("ses_1", CREATED_AT)
+      expect(asked).toEqual([])
+    },
+  )
 
   test(promised("task.B3", "a session is looked up once its parent may have a task, as all its kin"), async () => {
     const { hooks, create, request, state } = open()

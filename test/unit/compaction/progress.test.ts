@@ -132,14 +132,17 @@ describe("work in progress", () => {
     expect(mark()).toMatchObject({ isIdle: false })
   })
 
-  test(promised("sessions.A1", "is recorded at the process's end; of a subagent it is its parent's"), async () => {
-    const { progress, change, sections, mark } = setUp()
-    progress.changed({ ...BINDING, sessionID: "ses_child", origin: "parent" })
-    change("a.ts")
-    await progress.stop()
-    expect(await sections(1)).toHaveLength(1)
-    expect(mark()).toBeUndefined()
-  })
+  test(
+    promised("sessions.A1", "work in progress is recorded at the process's end; of a subagent it is its parent's"),
+    async () => {
+      const { progress, change, sections, mark } = setUp()
+      progress.changed({ ...BINDING, sessionID: "ses_child", origin: "parent" })
+      change("a.ts")
+      await progress.stop()
+      expect(await sections(1)).toHaveLength(1)
+      expect(mark()).toBeUndefined()
+    },
+  )
 
   test.each([
     { name: "not recorded while an earlier one waits", how: "waits", of: taskID, records: 0 },
@@ -190,7 +193,7 @@ describe("work in progress", () => {
     },
   )
 
-  test(promised("words.A6", "holds no secret of the last answer, and no summary as one"), async () => {
+  test(promised("words.A6", "work in progress holds no secret of the last answer, and no summary as one"), async () => {
     const key = `AKIA${"A2B3C4D5E6F7G2H3"}`
     const summary = assistantMessage("A summary.", { summary: true, time: { created: 2, completed: 3 } })
     const { progress, sections } = setUp(EMPTY_STATE, [answer(`It is ${key}.`), summary])

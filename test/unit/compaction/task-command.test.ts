@@ -93,7 +93,7 @@ describe("/task", () => {
     expect(await expand("ses_1", "queue")).toContain("no task that could be queued")
   })
 
-  test(promised("task.D1", "says what failed, and which words there are"), async () => {
+  test(promised("task.D1", "/task says what failed, and which words there are"), async () => {
     const { expand, script } = setUp()
     script.fault = () => "refused"
     script.readable = false
@@ -111,7 +111,10 @@ describe("/task alone", () => {
     "Spec.\n\n<!-- baton:handoff 0123456789ab, replaced at each compaction -->\n# Work in progress (session ses_9, 2026-01-01T01:00:00.000Z)\n\n## Next\n- Run the tests.\n<!-- /baton:handoff -->"
 
   test(
-    promised("queue.A5", "shows what is in progress and free, with when and what is next, then ready, then waiting"),
+    promised(
+      "queue.A5",
+      "/task alone shows what is in progress and free, with when and what is next, then ready, then waiting",
+    ),
     async () => {
       const { expand, ledgerTask, script, calls } = setUp({ ids: ids.slice(0, 9) })
       const [next, logged, taken, ready, blocked, reviewing, waiting, chat, closed] = ids.map((id) => ledgerTask(id))
@@ -147,13 +150,16 @@ describe("/task alone", () => {
     },
   )
 
-  test(promised("queue.A5", "reads ten tasks at most, the newest, and says how many more there are"), async () => {
-    const { expand, ledgerTask, calls } = setUp({ binding: undefined, ids })
-    for (const id of ids) ledgerTask(id).status = "in_progress"
-    const shown = await expand("ses_1", "")
-    expect(shown).toContain("and 4 more: `/task WORD` finds them")
-    expect(calls).toEqual(ids.slice(-10).map((id) => `show ${id}`))
-  })
+  test(
+    promised("queue.A5", "/task alone reads ten tasks at most, the newest, and says how many more there are"),
+    async () => {
+      const { expand, ledgerTask, calls } = setUp({ binding: undefined, ids })
+      for (const id of ids) ledgerTask(id).status = "in_progress"
+      const shown = await expand("ses_1", "")
+      expect(shown).toContain("and 4 more: `/task WORD` finds them")
+      expect(calls).toEqual(ids.slice(-10).map((id) => `show ${id}`))
+    },
+  )
 
   test(promised("queue.A5", "with words looks in ids and titles of what is not closed, in any case"), async () => {
     const { expand, ledgerTask, calls } = setUp({ ids: ids.slice(0, 4) })
@@ -172,14 +178,20 @@ describe("/task alone", () => {
 })
 
 describe("a ledger that does not answer", () => {
-  test(promised("task.D1", "leaves open whether the task is done: the program may still be at it"), async () => {
-    const { expand, script, released } = setUp()
-    script.fault = () => "written-unheard"
-    const answer = await expand("ses_1", "done")
-    expect(answer).toContain(`Whether task ${taskID} is done is not known: no answer. \`prog show ${taskID}\` tells.`)
-    expect(answer).not.toContain("not set to done")
-    expect(released).toEqual([])
-  })
+  test(
+    promised(
+      "task.D1",
+      "a ledger that does not answer leaves open whether the task is done: the program may still be at it",
+    ),
+    async () => {
+      const { expand, script, released } = setUp()
+      script.fault = () => "written-unheard"
+      const answer = await expand("ses_1", "done")
+      expect(answer).toContain(`Whether task ${taskID} is done is not known: no answer. \`prog show ${taskID}\` tells.`)
+      expect(answer).not.toContain("not set to done")
+      expect(released).toEqual([])
+    },
+  )
 })
 
 describe("the first message as a task", () => {
@@ -240,31 +252,43 @@ describe("the task of a message that was undone", () => {
     },
   )
 
-  test(promised("words.A3", "stays where it is done, another has it, or Baton did not make it"), async () => {
-    const done = setUp()
-    done.ledgerTask(taskID).status = "done"
-    const shared = setUp()
-    shared.others.push("ses_2")
-    const named = setUp()
-    for (const { followUndo } of [done, shared]) await followUndo("ses_1", UNDONE)
-    const { isMade: _, ...step } = made
-    await named.followUndo("ses_1", { undone: [step], redone: [] })
-    for (const { calls, told } of [done, shared, named]) {
-      expect(calls.filter((call) => !call.startsWith("show"))).toEqual([])
-      expect(told).toEqual([])
-    }
-  })
+  test(
+    promised(
+      "words.A3",
+      "the task of a message that was undone stays where it is done, another has it, or Baton did not make it",
+    ),
+    async () => {
+      const done = setUp()
+      done.ledgerTask(taskID).status = "done"
+      const shared = setUp()
+      shared.others.push("ses_2")
+      const named = setUp()
+      for (const { followUndo } of [done, shared]) await followUndo("ses_1", UNDONE)
+      const { isMade: _, ...step } = made
+      await named.followUndo("ses_1", { undone: [step], redone: [] })
+      for (const { calls, told } of [done, shared, named]) {
+        expect(calls.filter((call) => !call.startsWith("show"))).toEqual([])
+        expect(told).toEqual([])
+      }
+    },
+  )
 
-  test(promised("words.A3", "gets the title of the next message, unless another has it by now"), async () => {
-    const { begin, followUndo, ledgerTask, bound, others } = setUp()
-    await followUndo("ses_1", UNDONE)
-    expect(await begin("ses_1", FIRST, taskID)).toBe(true)
-    const title = "Teach the parser CRLF line ends, without touching the lexer"
-    expect(ledgerTask(taskID)).toMatchObject({ title, description: LONG, status: "open" })
-    others.push("ses_2")
-    expect(await begin("ses_1", { ...FIRST, messageID: "msg_2" }, taskID)).toBe(true)
-    expect(bound).toEqual([`${taskID} msg_1`, "ts-add002 msg_2"])
-  })
+  test(
+    promised(
+      "words.A3",
+      "the task of a message that was undone gets the title of the next message, unless another has it by now",
+    ),
+    async () => {
+      const { begin, followUndo, ledgerTask, bound, others } = setUp()
+      await followUndo("ses_1", UNDONE)
+      expect(await begin("ses_1", FIRST, taskID)).toBe(true)
+      const title = "Teach the parser CRLF line ends, without touching the lexer"
+      expect(ledgerTask(taskID)).toMatchObject({ title, description: LONG, status: "open" })
+      others.push("ses_2")
+      expect(await begin("ses_1", { ...FIRST, messageID: "msg_2" }, taskID)).toBe(true)
+      expect(bound).toEqual([`${taskID} msg_1`, "ts-add002 msg_2"])
+    },
+  )
 })
 
 describe("the tools for an agent without a shell", () => {

@@ -21,38 +21,50 @@ const fail = (): never => {
 }
 
 describe("the core of an instance", () => {
-  test("is one for all features, and another one for another instance of the same directory", () => {
+  test("the core of an instance is one for all features, and another one for another instance of the same directory", () => {
     const { input, core, directory } = newInstance()
     expect(openCore(input)).toBe(core)
     expect(newInstance(directory).core).not.toBe(core)
   })
 
-  test(promised("faults.F2", "makes its services once, whichever feature asks first"), async () => {
-    const { core } = newInstance()
-    expect(core.services.current).toBeUndefined()
-    const [one, other] = await Promise.all([core.services(), core.services()])
-    expect(one).toBe(other)
-  })
+  test(
+    promised("faults.F2", "the core of an instance makes its services once, whichever feature asks first"),
+    async () => {
+      const { core } = newInstance()
+      expect(core.services.current).toBeUndefined()
+      const [one, other] = await Promise.all([core.services(), core.services()])
+      expect(one).toBe(other)
+    },
+  )
 
-  test(promised("soak.B5", "ends when its directory silently begins anew, as on 1.3.2"), async () => {
-    const { core, directory } = newInstance()
-    const stop = vi.fn(async () => {})
-    const feature = core.feature("one")
-    feature.dispose(stop)
-    expect(feature.isActive()).toBe(true)
-    newInstance(directory).core.feature("one")
-    await expect.poll(() => stop).toHaveBeenCalledOnce()
-    expect(feature.isActive()).toBe(false)
-  })
+  test(
+    promised("soak.B5", "the core of an instance ends when its directory silently begins anew, as on 1.3.2"),
+    async () => {
+      const { core, directory } = newInstance()
+      const stop = vi.fn(async () => {})
+      const feature = core.feature("one")
+      feature.dispose(stop)
+      expect(feature.isActive()).toBe(true)
+      newInstance(directory).core.feature("one")
+      await expect.poll(() => stop).toHaveBeenCalledOnce()
+      expect(feature.isActive()).toBe(false)
+    },
+  )
 
-  test(promised("soak.B5", "ends at the last event where OpenCode calls no dispose (1.2.15, 1.14.41)"), async () => {
-    const { core } = newInstance()
-    const stop = vi.fn(async () => {})
-    core.feature("quiet").dispose(stop)
-    const observe = core.feature("other").observer(() => undefined)
-    await observe({ event: { type: "server.instance.disposed", properties: { directory: "/" } } })
-    await expect.poll(() => stop).toHaveBeenCalledOnce()
-  })
+  test(
+    promised(
+      "soak.B5",
+      "the core of an instance ends at the last event where OpenCode calls no dispose (1.2.15, 1.14.41)",
+    ),
+    async () => {
+      const { core } = newInstance()
+      const stop = vi.fn(async () => {})
+      core.feature("quiet").dispose(stop)
+      const observe = core.feature("other").observer(() => undefined)
+      await observe({ event: { type: "server.instance.disposed", properties: { directory: "/" } } })
+      await expect.poll(() => stop).toHaveBeenCalledOnce()
+    },
+  )
 })
 
 describe("the dispose hooks of an instance", () => {

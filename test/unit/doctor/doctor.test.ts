@@ -68,22 +68,25 @@ test.each(Object.entries(VERSIONS))(promised("install.E2", "OpenCode is %s: %j")
   for (const version of versions) expect(checkVersion(version, "/bin/opencode").status, version).toBe(status)
 })
 
-test.each(["1.2.14", "2.0.3", "3.0.0"])(promised("package.A7", "says of %s which versions there are"), (version) => {
-  expect(checkVersion(version, "/bin/opencode")).toMatchObject({
-    fix: expect.stringContaining("1.2.15 to 1.18.33 and 2.0.15"),
-  })
-})
+test.each(["1.2.14", "2.0.3", "3.0.0"])(
+  promised("package.A7", "doctor says of %s which versions there are"),
+  (version) => {
+    expect(checkVersion(version, "/bin/opencode")).toMatchObject({
+      fix: expect.stringContaining("1.2.15 to 1.18.33 and 2.0.15"),
+    })
+  },
+)
 
 test.each([
   ["1.18.33", "tested: 1.2.15 to 1.18.33 and 2.0.15"],
   ["2.0.15", "tested: 1.2.15 to 1.18.33 and 2.0.15"],
   ["1.19.0", "newer than 1.18.33, the newest that Baton was run on: if something fails, report it"],
   ["2.0.26", "newer than 2.0.15, the newest that Baton was run on: if something fails, report it"],
-])(promised("package.A7", "says of %s: %s"), (version, said) => {
+])(promised("package.A7", "doctor says of %s: %s"), (version, said) => {
   expect(checkVersion(version, "/bin/opencode")).toMatchObject({ status: "ok", message: expect.stringContaining(said) })
 })
 
-test(promised("v2.C0", "says of OpenCode 2 what is not there yet"), () => {
+test(promised("v2.C0", "doctor says of OpenCode 2 what is not there yet"), () => {
   const { message } = checkVersion("opencode v2.0.15", "/bin/opencode")
   expect(message).toContain("not there yet on OpenCode 2: handoff, live state, passes")
 })
@@ -110,7 +113,7 @@ test.each(Object.entries(IMPORTS))(promised("install.E2", "a plugin is %s whose 
 })
 
 describe("the manifest", () => {
-  test(promised("install.E2", "gives version, own files and both sums, and never throws"), () => {
+  test(promised("install.E2", "the manifest gives version, own files and both sums, and never throws"), () => {
     const { version, files } = parseManifest(
       "# What scripts/install put here. Baton 0.1.0\n1a\t2\tprompts/a b.md\n3\t4\tprompts/a b.md\n5\t6\tprompts/../../b\n7\t8\t/etc/passwd\ndir\t-\tprompts\nbroken line\n",
     )

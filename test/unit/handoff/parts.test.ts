@@ -77,22 +77,28 @@ describe("the tools of a request", () => {
     expect(toolsAskedFor(readFileSync(`prompts/${name}.md`, "utf8"))).toEqual([])
   })
 
-  test(promised("handoff.A1", "are hidden from a session that did not ask, and stay once it has asked"), () => {
-    const offers = createToolOffers()
-    // Synthetic text and an assistant's words ask for nothing.
-    const request = (text: string) => {
-      const message = userMessage([textPart(text), textPart("handoff_session", { synthetic: true })])
-      offers.applyTo([assistantMessage("Shall I use read_session?"), message])
-      return message.info.role === "user" ? message.info.tools : undefined
-    }
-    expect(request("Hello.")).toEqual({ handoff_session: false, read_session: false })
-    expect(request("Now a handoff.")).toEqual({ read_session: false })
-    expect(request("Thanks.")).toEqual({ read_session: false })
-    offers.forget("ses_1")
-    expect(offers.isKnown("ses_1")).toBe(false)
-    offers.enable("ses_1")
-    expect(request("Go on.")).toEqual({ handoff_session: false })
-  })
+  test(
+    promised(
+      "handoff.A1",
+      "the tools of a request are hidden from a session that did not ask, and stay once it has asked",
+    ),
+    () => {
+      const offers = createToolOffers()
+      // Synthetic text and an assistant's words ask for nothing.
+      const request = (text: string) => {
+        const message = userMessage([textPart(text), textPart("handoff_session", { synthetic: true })])
+        offers.applyTo([assistantMessage("Shall I use read_session?"), message])
+        return message.info.role === "user" ? message.info.tools : undefined
+      }
+      expect(request("Hello.")).toEqual({ handoff_session: false, read_session: false })
+      expect(request("Now a handoff.")).toEqual({ read_session: false })
+      expect(request("Thanks.")).toEqual({ read_session: false })
+      offers.forget("ses_1")
+      expect(offers.isKnown("ses_1")).toBe(false)
+      offers.enable("ses_1")
+      expect(request("Go on.")).toEqual({ handoff_session: false })
+    },
+  )
 })
 
 test(promised("soak.B4", "of more than 500 sessions, the state of the one used least recently is dropped"), () => {
@@ -147,16 +153,19 @@ describe("a session's history", () => {
     assistantMessage("", { summary: true }),
   ]
 
-  test.each([true, false])(promised("handoff.A2", "gives first request and work (cursors: %s)"), async (cursors) => {
-    const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
-    const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => false })
-    expect(history.words[0]?.text).toBe("The first request.\n  Verbatim.")
-    expect(history.words).toHaveLength(601)
-    const files = history.activity.files.map(({ path, reads, changes }) => `${path} ${reads} ${changes}`)
-    expect(files).toEqual(["src/a.ts 1 0", "src/b.ts 0 1", "src/c.ts 0 1"])
-    expect(history).toMatchObject({ activity: { failures: [{ command: "npm test", exitCode: 1 }] }, compactions: 1 })
-    expect(history.incomplete).toBeUndefined()
-  })
+  test.each([true, false])(
+    promised("handoff.A2", "a session's history gives first request and work (cursors: %s)"),
+    async (cursors) => {
+      const sessions = createFakeSessions(new Map([["ses_1", { messages }]]), { cursors })
+      const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => false })
+      expect(history.words[0]?.text).toBe("The first request.\n  Verbatim.")
+      expect(history.words).toHaveLength(601)
+      const files = history.activity.files.map(({ path, reads, changes }) => `${path} ${reads} ${changes}`)
+      expect(files).toEqual(["src/a.ts 1 0", "src/b.ts 0 1", "src/c.ts 0 1"])
+      expect(history).toMatchObject({ activity: { failures: [{ command: "npm test", exitCode: 1 }] }, compactions: 1 })
+      expect(history.incomplete).toBeUndefined()
+    },
+  )
 
   test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
     const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
@@ -220,7 +229,7 @@ describe("the chain of handoffs", () => {
     ["Y", ["X"]],
     ["nobody", []],
     ["circle", ["circle", "back"]],
-  ])(promised("handoff.B5", "is found from %s"), (session, expected) =>
+  ])(promised("handoff.B5", "the chain of handoffs is found from %s"), (session, expected) =>
     expect(findChain(records, session).map(({ from }) => from)).toEqual(expected),
   )
 })
@@ -292,12 +301,18 @@ describe("the user's own words", () => {
     expect(collect(texts)).toEqual(words)
   })
 
-  test(promised("words.A1", "are the kept ones since the session has its task: a template stands for no words"), () => {
-    const kept = { words: says(["", "Task: ts-b54507\nBuild it.", "", "No comments."]), leftOut: 0 }
-    expect(
-      collect(["Hello there.", "Task: ts-b54507\nBuild it.", "A command's template.", "No comments."], [kept]),
-    ).toEqual(["Hello there.", "Task: ts-b54507\nBuild it.", "No comments."])
-  })
+  test(
+    promised(
+      "words.A1",
+      "the user's own words are the kept ones since the session has its task: a template stands for no words",
+    ),
+    () => {
+      const kept = { words: says(["", "Task: ts-b54507\nBuild it.", "", "No comments."]), leftOut: 0 }
+      expect(
+        collect(["Hello there.", "Task: ts-b54507\nBuild it.", "A command's template.", "No comments."], [kept]),
+      ).toEqual(["Hello there.", "Task: ts-b54507\nBuild it.", "No comments."])
+    },
+  )
 
   test.each([
     ["as it was made", DRAFT, []],

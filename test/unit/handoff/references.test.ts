@@ -104,38 +104,41 @@ describe("file references", () => {
     })
   })
 
-  test(promised("handoff.C1", "are the same again when they are written out, also with 1,000 escapes"), () => {
-    const character = fc.constantFrom(...` \n\r\t"'\\\`.,()@é\u001b\u2028`.split(""))
-    const hostile = fc.oneof(character, fc.constantFrom("🎉", "..", ":10", "#L1-L2", "\\n", "\\x60", "-5"))
-    const path = fc.oneof(
-      fc.string({ minLength: 1, maxLength: 1_000 }),
-      fc.string({ minLength: 1, maxLength: 1_000, unit: "binary" }),
-      fc
-        .array(fc.oneof(hostile, fc.constantFrom("a", "b/", "c.ts")), { minLength: 1, maxLength: 200 })
-        .map((parts) => parts.join("")),
-    )
-    const lines = fc.option(
-      fc
-        .tuple(fc.integer({ min: 1, max: 9_999_999 }), fc.option(fc.nat({ max: 1_000 }), { nil: undefined }))
-        .map(([first, more]) => ({ first, ...(more === undefined ? {} : { last: first + more }) })),
-      { nil: undefined },
-    )
-    const reference = fc
-      .tuple(path, lines)
-      .filter(([each]) => !each.includes("\0") && each.length <= 1_000)
-      .map(([each, range]): FileReference => ({ path: each, ...(range ? { lines: range } : {}) }))
-    const selector = (each: FileReference) => JSON.stringify(each)
-    forAll(1_000, [fc.uniqueArray(reference, { minLength: 1, maxLength: 5, selector })], (references) => {
-      const written = references.map(renderReference)
-      expect(written.join("")).not.toMatch(/[\n\r`]/)
-      expect(parseReferences(written.join(" "))).toEqual(references)
-      expect(parseReferences(`Read (${written.join("), (")}).`)).toEqual(references)
-    })
-    for (const character of ['"', "\\", "\n", "`", "\u0001"]) {
-      const path = character.repeat(1_000)
-      expect(parseReferences(renderReference({ path }))).toEqual([{ path }])
-    }
-  })
+  test(
+    promised("handoff.C1", "file references are the same again when they are written out, also with 1,000 escapes"),
+    () => {
+      const character = fc.constantFrom(...` \n\r\t"'\\\`.,()@é\u001b\u2028`.split(""))
+      const hostile = fc.oneof(character, fc.constantFrom("🎉", "..", ":10", "#L1-L2", "\\n", "\\x60", "-5"))
+      const path = fc.oneof(
+        fc.string({ minLength: 1, maxLength: 1_000 }),
+        fc.string({ minLength: 1, maxLength: 1_000, unit: "binary" }),
+        fc
+          .array(fc.oneof(hostile, fc.constantFrom("a", "b/", "c.ts")), { minLength: 1, maxLength: 200 })
+          .map((parts) => parts.join("")),
+      )
+      const lines = fc.option(
+        fc
+          .tuple(fc.integer({ min: 1, max: 9_999_999 }), fc.option(fc.nat({ max: 1_000 }), { nil: undefined }))
+          .map(([first, more]) => ({ first, ...(more === undefined ? {} : { last: first + more }) })),
+        { nil: undefined },
+      )
+      const reference = fc
+        .tuple(path, lines)
+        .filter(([each]) => !each.includes("\0") && each.length <= 1_000)
+        .map(([each, range]): FileReference => ({ path: each, ...(range ? { lines: range } : {}) }))
+      const selector = (each: FileReference) => JSON.stringify(each)
+      forAll(1_000, [fc.uniqueArray(reference, { minLength: 1, maxLength: 5, selector })], (references) => {
+        const written = references.map(renderReference)
+        expect(written.join("")).not.toMatch(/[\n\r`]/)
+        expect(parseReferences(written.join(" "))).toEqual(references)
+        expect(parseReferences(`Read (${written.join("), (")}).`)).toEqual(references)
+      })
+      for (const character of ['"', "\\", "\n", "`", "\u0001"]) {
+        const path = character.repeat(1_000)
+        expect(parseReferences(renderReference({ path }))).toEqual([{ path }])
+      }
+    },
+  )
 
   test(promised("handoff.C1", "never break on any text"), () => {
     const sign = fc.constantFrom("@", '@"', "`", "```\n", "\\", ":1-", "#L", ")", "\ud83d", "\udc00")
@@ -188,10 +191,14 @@ const PLAIN: readonly (readonly [why: string, text: string])[] = [
 ]
 
 describe("code in a text", () => {
-  test.each(CODE)(promised("handoff.C1", "is found: %s"), (_why, text, code) => expect(codeIn(text)).toEqual(code))
-  test.each(PLAIN)(promised("handoff.C1", "is not made of %s"), (_why, text) => expect(codeIn(text)).toEqual([]))
+  test.each(CODE)(promised("handoff.C1", "code in a text is found: %s"), (_why, text, code) =>
+    expect(codeIn(text)).toEqual(code),
+  )
+  test.each(PLAIN)(promised("handoff.C1", "code in a text is not made of %s"), (_why, text) =>
+    expect(codeIn(text)).toEqual([]),
+  )
 
-  test(promised("handoff.C1", "comes in order, inside the text and without overlaps"), () => {
+  test(promised("handoff.C1", "code in a text comes in order, inside the text and without overlaps"), () => {
     const pieces = fc.constantFrom(..."`\n\t\\a".split(""), "``", "```", "~~~", "\n\n", "- ", "1. ", "# ", "  ", "    ")
     forAll(2_000, [fc.array(pieces, { maxLength: 30 })], (parts) => {
       const text = parts.join("")

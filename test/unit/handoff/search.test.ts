@@ -25,29 +25,32 @@ const session = (
 })
 
 describe("search in sessions", () => {
-  test(promised("people.E1", "gives the newest first, at most three of one, with whose words they are"), () => {
-    const many = [5, 4, 3, 2].map((at) => [at, userSays(`CRLF ${at}`, `msg_${at}`)] as const)
-    const other = [[6, assistantMessage("About crlf.", {}, { id: "msg_6" })]] as const
-    const hits = searchSessions([session("ses_a", 9, many), session("ses_b", 6, other)], query, "titles")
-    expect(hits.map(({ id, date }) => [id, Date.parse(date)])).toEqual([
-      ["ses_b", 6],
-      ["ses_a", 5],
-      ["ses_a", 4],
-      ["ses_a", 3],
-    ])
-    expect(hits[0]).toEqual({
-      where: "session",
-      id: "ses_b",
-      title: "Title of ses_b",
-      date: "1970-01-01T00:00:00.006Z",
-      message: "msg_6",
-      by: "assistant",
-      excerpt: "About crlf.",
-      read: 'read_session {"sessionID":"ses_b","words":"crlf","any":true}',
-    })
-  })
+  test(
+    promised("people.E1", "search in sessions gives the newest first, at most three of one, with whose words they are"),
+    () => {
+      const many = [5, 4, 3, 2].map((at) => [at, userSays(`CRLF ${at}`, `msg_${at}`)] as const)
+      const other = [[6, assistantMessage("About crlf.", {}, { id: "msg_6" })]] as const
+      const hits = searchSessions([session("ses_a", 9, many), session("ses_b", 6, other)], query, "titles")
+      expect(hits.map(({ id, date }) => [id, Date.parse(date)])).toEqual([
+        ["ses_b", 6],
+        ["ses_a", 5],
+        ["ses_a", 4],
+        ["ses_a", 3],
+      ])
+      expect(hits[0]).toEqual({
+        where: "session",
+        id: "ses_b",
+        title: "Title of ses_b",
+        date: "1970-01-01T00:00:00.006Z",
+        message: "msg_6",
+        by: "assistant",
+        excerpt: "About crlf.",
+        read: 'read_session {"sessionID":"ses_b","words":"crlf","any":true}',
+      })
+    },
+  )
 
-  test(promised("people.E1", "reads no session that can have nothing newer"), () => {
+  test(promised("people.E1", "search in sessions reads no session that can have nothing newer"), () => {
     const read: string[] = []
     const note = (id: string) => read.push(id)
     const of = (id: string, at: number) => session(id, at, [[at, userSays("crlf", `msg_${id}`)]], note)
@@ -56,15 +59,18 @@ describe("search in sessions", () => {
     expect(read).toEqual(["msg_ses_a", "msg_ses_b"])
   })
 
-  test(promised("people.E1", "finds neither a heading of the transcript nor what a plugin added"), () => {
-    const added = { ...userSays("plain"), parts: [{ type: "text", text: "crlf", synthetic: true }] } as never
-    const one = session("ses_a", 2, [
-      [2, added],
-      [1, userSays("plain")],
-    ])
-    expect(searchSessions([one], query, "titles")).toEqual([])
-    expect(searchSessions([one], { ...query, words: ["USER"] }, "titles")).toEqual([])
-  })
+  test(
+    promised("people.E1", "search in sessions finds neither a heading of the transcript nor what a plugin added"),
+    () => {
+      const added = { ...userSays("plain"), parts: [{ type: "text", text: "crlf", synthetic: true }] } as never
+      const one = session("ses_a", 2, [
+        [2, added],
+        [1, userSays("plain")],
+      ])
+      expect(searchSessions([one], query, "titles")).toEqual([])
+      expect(searchSessions([one], { ...query, words: ["USER"] }, "titles")).toEqual([])
+    },
+  )
 })
 
 const text = (id: string, at: number, part: "task" | "log", words: string): LedgerText => {

@@ -83,25 +83,31 @@ const setUp = (
 }
 
 describe("handoff_session", () => {
-  test(promised("handoff.F1", "says how many of the user's messages are left out, and keeps the others"), async () => {
-    const said = ["a", "b", "c"].map((letter) => letter.repeat(4_000))
-    const { handOver, written } = setUp("run", { said })
-    await handOver()
-    expect(written[0]?.draft).toContain("(2 older messages left out)")
-    expect(written[0]?.draft).toContain(said[2])
-    expect(written[0]?.draft).toContain("Please do it.")
-    expect(written[0]?.said.words.slice(1).map(({ text }) => text)).toEqual(said)
-  })
-
-  test(promised(["claim.B2", "handoff.B1"], "gives the claim up, and hands over without a task"), async () => {
-    for (const hasTask of [true, false]) {
-      const { handOver, released, written } = setUp("run", { hasTask })
+  test(
+    promised("handoff.F1", "handoff_session says how many of the user's messages are left out, and keeps the others"),
+    async () => {
+      const said = ["a", "b", "c"].map((letter) => letter.repeat(4_000))
+      const { handOver, written } = setUp("run", { said })
       await handOver()
-      expect(released).toEqual(hasTask ? ["ses_1"] : [])
-      expect(/^Task: |^# Worker/m.test(written[0]?.draft ?? "Task: ")).toBe(hasTask)
-      expect(written[0]?.taskID).toBe(hasTask ? "ts-b54507" : undefined)
-    }
-  })
+      expect(written[0]?.draft).toContain("(2 older messages left out)")
+      expect(written[0]?.draft).toContain(said[2])
+      expect(written[0]?.draft).toContain("Please do it.")
+      expect(written[0]?.said.words.slice(1).map(({ text }) => text)).toEqual(said)
+    },
+  )
+
+  test(
+    promised(["claim.B2", "handoff.B1"], "handoff_session gives the claim up, and hands over without a task"),
+    async () => {
+      for (const hasTask of [true, false]) {
+        const { handOver, released, written } = setUp("run", { hasTask })
+        await handOver()
+        expect(released).toEqual(hasTask ? ["ses_1"] : [])
+        expect(/^Task: |^# Worker/m.test(written[0]?.draft ?? "Task: ")).toBe(hasTask)
+        expect(written[0]?.taskID).toBe(hasTask ? "ts-b54507" : undefined)
+      }
+    },
+  )
 
   test(promised("handoff.B2", "in a TUI: new session, a pause, the draft, a notice"), async () => {
     const { handOver, done, written, sessions } = setUp("tui")

@@ -37,15 +37,18 @@ const expectToFit = (text: string): void => {
 }
 
 describe("a transcript", () => {
-  test(promised("handoff.D1", "has the sections, attachments, tools and the footer of the document"), () => {
-    const asked = userMessage([textPart("Fix the parser.\n"), filePart({ filename: "parser.ts" })])
-    const tools = [toolPart("read", completedTool("src/parser.ts")), toolPart("bash", completedTool(""))]
-    expect(render([asked, assistant([textPart("On it."), ...tools])])).toBe(
-      "## User\nFix the parser.\n[Attached: parser.ts]\n\n## Assistant\nOn it.\n[Tool: read] src/parser.ts\n[Tool: bash]\n\n(End of session - 2 messages)",
-    )
-  })
+  test(
+    promised("handoff.D1", "a transcript has the sections, attachments, tools and the footer of the document"),
+    () => {
+      const asked = userMessage([textPart("Fix the parser.\n"), filePart({ filename: "parser.ts" })])
+      const tools = [toolPart("read", completedTool("src/parser.ts")), toolPart("bash", completedTool(""))]
+      expect(render([asked, assistant([textPart("On it."), ...tools])])).toBe(
+        "## User\nFix the parser.\n[Attached: parser.ts]\n\n## Assistant\nOn it.\n[Tool: read] src/parser.ts\n[Tool: bash]\n\n(End of session - 2 messages)",
+      )
+    },
+  )
 
-  test(promised("words.B3", "says which messages are another agent's"), () => {
+  test(promised("words.B3", "a transcript says which messages are another agent's"), () => {
     const envelope = '<c2c event="message" from="ada">\nUse tabs.\n</c2c>'
     const text = render([userSays(envelope), assistant([textPart(envelope)]), userSays("Do.", "msg_2")])
     expect(text).toContain(`## Another agent\n${envelope}\n\n## Assistant\n${envelope}\n\n## User\nDo.`)
@@ -64,7 +67,7 @@ describe("a transcript", () => {
     expect(text).toBe(`## User\nmessage 0\n\n## User\nmessage 1\n\n${footer}`)
   })
 
-  test(promised("handoff.D1", "counts the messages that have nothing to show"), () => {
+  test(promised("handoff.D1", "a transcript counts the messages that have nothing to show"), () => {
     const silent = assistant([reasoningPart("hm")], "msg_silent")
     expect(render([silent, userSays("a"), silent])).toBe("## User\na\n\n(End of session - 3 messages)")
     expect(render([silent])).toBe("(End of session - 1 messages)")
@@ -79,7 +82,7 @@ describe("a message", () => {
   const failedTool = (error: string): ToolState => ({ status: "error", input: {}, error, time: { start: 1, end: 2 } })
   const shown = (message: StoredMessage, detail: ToolDetail = "titles") => renderMessage(message, detail)
 
-  test(promised("handoff.D1", "shows neither reasoning nor synthetic or ignored text"), () => {
+  test(promised("handoff.D1", "a message shows neither reasoning nor synthetic or ignored text"), () => {
     const hidden = [textPart("synthetic", { synthetic: true }), textPart("ignored", { ignored: true })]
     const parts = [...hidden, reasoningPart("reasoning"), textPart(" \n")]
     expect(shown(userMessage(parts))).toBeUndefined()
@@ -87,7 +90,7 @@ describe("a message", () => {
     expect(shown(assistant([...parts, textPart(" said ")]))).toBe("## Assistant\nsaid")
   })
 
-  test(promised("handoff.D1", "shows failed and unfinished tools as such"), () => {
+  test(promised("handoff.D1", "a message shows failed and unfinished tools as such"), () => {
     const failed = toolPart("bash", failedTool("no such\nfile"))
     const pending = toolPart("edit", { status: "pending", input: {}, raw: "" })
     const running = toolPart("task", { status: "running", input: {}, title: "look", time: { start: 1 } })
@@ -96,7 +99,7 @@ describe("a message", () => {
     expect(all).toBe(`## Assistant\n[Tool failed: bash] no such file\n${unfinished}`)
   })
 
-  test(promised("handoff.D1", "marks compactions, their summaries and failures"), () => {
+  test(promised("handoff.D1", "a message marks compactions, their summaries and failures"), () => {
     expect(shown(asksToCompact())).toBe("## User\n[The session was compacted here]")
     expect(shown(assistantMessage("so far", { summary: true }))).toBe("## Assistant (summary of a compaction)\nso far")
     const error = { name: "MessageAbortedError" as const, data: { message: "The\nuser stopped it" } }
@@ -104,14 +107,14 @@ describe("a message", () => {
     expect(failed).toBe("## Assistant\n[Failed: MessageAbortedError The user stopped it]")
   })
 
-  test(promised(["handoff.D1", "handoff.E2"], "names an attachment on one line, and no data of it"), () => {
+  test(promised(["handoff.D1", "handoff.E2"], "a message names an attachment on one line, and no data of it"), () => {
     const data = `data:image/png;base64,${"A".repeat(100_000)}`
     const named = [filePart({ filename: "a\n## Assistant\nb" }), filePart({ url: data, mime: "image/png" })]
     const text = shown(userMessage([...named, filePart({ filename: "", url: "file:///p/b.ts" })]))
     expect(text).toBe("## User\n[Attached: a ## Assistant b]\n[Attached: image/png]\n[Attached: file:///p/b.ts]")
   })
 
-  test(promised("handoff.D3", "shows tools as asked for"), () => {
+  test(promised("handoff.D3", "a message shows tools as asked for"), () => {
     const tool = toolPart("bash", completedTool("list", "a\nb\n", { command: "ls" }))
     expect(shown(assistant([textPart("x"), tool]), "none")).toBe("## Assistant\nx")
     expect(shown(assistant([tool]), "none")).toBeUndefined()
@@ -121,53 +124,62 @@ describe("a message", () => {
     expect(shown(assistant([failed]), "full")).toBe("## Assistant\n[Tool failed: bash] no\nInput:\n  {}\nOutput:\n  no")
   })
 
-  test(promised(["handoff.D3", "handoff.E2"], "cuts long titles, inputs and outputs, and says by how much"), () => {
-    const long = "🎉".repeat(5_000)
-    const text =
-      shown(assistant([toolPart("bash", completedTool(`x${long}`, `x${long}`, { command: long }))]), "full") ?? ""
-    expect(text.length).toBeLessThan(5_000)
-    expect(text).toContain("… (8001 characters more)")
-    expect(text.isWellFormed()).toBe(true)
-  })
+  test(
+    promised(["handoff.D3", "handoff.E2"], "a message cuts long titles, inputs and outputs, and says by how much"),
+    () => {
+      const long = "🎉".repeat(5_000)
+      const text =
+        shown(assistant([toolPart("bash", completedTool(`x${long}`, `x${long}`, { command: long }))]), "full") ?? ""
+      expect(text.length).toBeLessThan(5_000)
+      expect(text).toContain("… (8001 characters more)")
+      expect(text.isWellFormed()).toBe(true)
+    },
+  )
 })
 
 describe("a transcript's cap", () => {
   test.each([
     ["many lines", (index: number) => `number ${index}\n`.repeat(300)],
     ["long lines", (index: number) => `number ${index}${"é".repeat(2_000)}`],
-  ])(promised("handoff.D3", "holds for %s, and loses no message from page to page"), (_what, text) => {
-    const all = session(60, text)
-    const seen: string[] = []
-    let rest = all
-    while (rest.length > 0) {
-      const shown = render(rest, seen.length === 0 ? {} : { before: "msg_x" })
-      expectToFit(shown)
-      const older = /before: "msg_(\d+)"/.exec(shown)?.[1]
-      const next = older === undefined ? 0 : Number(older)
-      expect(next).toBeLessThan(rest.length)
-      expect(/number \d+/.exec(shown)?.[0]).toBe(`number ${next}`)
-      seen.unshift(...rest.slice(next).map(({ info }) => info.id))
-      rest = rest.slice(0, next)
-    }
-    expect(seen).toEqual(all.map(({ info }) => info.id))
-  })
+  ])(
+    promised("handoff.D3", "a transcript's cap holds for %s, and loses no message from page to page"),
+    (_what, text) => {
+      const all = session(60, text)
+      const seen: string[] = []
+      let rest = all
+      while (rest.length > 0) {
+        const shown = render(rest, seen.length === 0 ? {} : { before: "msg_x" })
+        expectToFit(shown)
+        const older = /before: "msg_(\d+)"/.exec(shown)?.[1]
+        const next = older === undefined ? 0 : Number(older)
+        expect(next).toBeLessThan(rest.length)
+        expect(/number \d+/.exec(shown)?.[0]).toBe(`number ${next}`)
+        seen.unshift(...rest.slice(next).map(({ info }) => info.id))
+        rest = rest.slice(0, next)
+      }
+      expect(seen).toEqual(all.map(({ info }) => info.id))
+    },
+  )
 
   test.each([
     ["one line", "x".repeat(1_000_000)],
     ["one line of long characters", `x${"🎉".repeat(500_000)}`],
     ["many lines", "x\n".repeat(500_000)],
     ["broken characters", `${"\ufffd".repeat(400_000)}x`],
-  ])(promised(["handoff.D3", "handoff.E2"], "cuts a single message that is too long, of %s"), (_what, long) => {
-    const text = render([userSays("before", "msg_1"), userSays(long, "msg_2")])
-    expectToFit(text)
-    expect(text).toMatch(
-      /\n\[cut: this message alone is longer [^\n]+\]\n\n\(Showing 1 most recent messages\.\)\n\(Older ones: .*"msg_2"\.\)$/,
-    )
-    expect(text.replaceAll("\ufffd", "").isWellFormed()).toBe(true)
-    if (!long.includes("\ufffd")) expect(text).not.toContain("\ufffd")
-  })
+  ])(
+    promised(["handoff.D3", "handoff.E2"], "a transcript's cap cuts a single message that is too long, of %s"),
+    (_what, long) => {
+      const text = render([userSays("before", "msg_1"), userSays(long, "msg_2")])
+      expectToFit(text)
+      expect(text).toMatch(
+        /\n\[cut: this message alone is longer [^\n]+\]\n\n\(Showing 1 most recent messages\.\)\n\(Older ones: .*"msg_2"\.\)$/,
+      )
+      expect(text.replaceAll("\ufffd", "").isWellFormed()).toBe(true)
+      if (!long.includes("\ufffd")) expect(text).not.toContain("\ufffd")
+    },
+  )
 
-  test(promised(["handoff.D1", "handoff.D3"], "is kept and counted truly for any session"), () => {
+  test(promised(["handoff.D1", "handoff.D3"], "a transcript's cap is kept and counted truly for any session"), () => {
     const long = ["x".repeat(MAX_TRANSCRIPT_BYTES), "y".repeat(20_000)]
     const tall = ["z\n".repeat(MAX_TRANSCRIPT_LINES), "a\n".repeat(700)]
     const text = fc.oneof(fc.string(), fc.constantFrom("", ...long, ...tall))

@@ -22,7 +22,7 @@ test(promised("faults.F2", "what is loaded at first use is loaded once, and agai
 })
 
 describe("what is remembered by session", () => {
-  test("is bounded: what was not asked for or set for longest falls out and is told of", () => {
+  test("what is remembered by session is bounded: what was not asked for or set for longest falls out and is told of", () => {
     const evicted: [string, number][] = []
     const recent = createLruMap<number>({ limit: 2, onEvict: (...entry) => evicted.push(entry) })
     recent.set("ses_1", 1)

@@ -41,7 +41,7 @@ const setUp = () => {
 const inSeconds = (seconds: number) => () => Date.now() + seconds * 1_000
 
 describe("the lock", () => {
-  test("is free to its holder when its folder comes back that was away at its release", async () => {
+  test("the lock is free to its holder when its folder comes back that was away at its release", async () => {
     const { folder, lock } = setUp()
     const own = lock()
     const held = await own.tryAcquire()
@@ -54,7 +54,7 @@ describe("the lock", () => {
     expect(await own.tryAcquire()).toBeDefined()
   })
 
-  test("goes to exactly one of many who ask at once, also when its holder is dead", async () => {
+  test("the lock goes to exactly one of many who ask at once, also when its holder is dead", async () => {
     const { lock, leaveBehind } = setUp()
     for (let round = 0; round < runs(5); round += 1) {
       await leaveBehind({ pid: deadPid() })
@@ -68,21 +68,24 @@ describe("the lock", () => {
     }
   })
 
-  test(promised("pass-over.B7", "is not taken from a process that lives, however long it was silent"), async () => {
-    const { lock, leaveBehind } = setUp()
-    const own = await lock().tryAcquire()
-    expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
-    await own?.release()
-    await leaveBehind({ pid: livingPid(), startedAt: startOfProcess(process.ppid) })
-    expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
-    const stopped = endWithTest(spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]))
-    const startedAt = startOfProcess(stopped.pid ?? 0)
-    stopped.kill("SIGSTOP")
-    await leaveBehind({ pid: String(stopped.pid), startedAt })
-    expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
-    stopped.kill("SIGKILL")
-    await expect.poll(() => lock().tryAcquire()).toBeDefined()
-  })
+  test(
+    promised("pass-over.B7", "the lock is not taken from a process that lives, however long it was silent"),
+    async () => {
+      const { lock, leaveBehind } = setUp()
+      const own = await lock().tryAcquire()
+      expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
+      await own?.release()
+      await leaveBehind({ pid: livingPid(), startedAt: startOfProcess(process.ppid) })
+      expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
+      const stopped = endWithTest(spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]))
+      const startedAt = startOfProcess(stopped.pid ?? 0)
+      stopped.kill("SIGSTOP")
+      await leaveBehind({ pid: String(stopped.pid), startedAt })
+      expect(await lock(inSeconds(3_600)).tryAcquire()).toBeUndefined()
+      stopped.kill("SIGKILL")
+      await expect.poll(() => lock().tryAcquire()).toBeDefined()
+    },
+  )
 
   const LIVING = { pid: livingPid(), startedAt: startOfProcess(process.ppid) }
   const ELSEWHERE = { pid: deadPid(), host: "elsewhere" }
@@ -109,14 +112,14 @@ describe("the lock", () => {
     expect((await lock(inSeconds(after)).tryAcquire()) !== undefined).toBe(isTaken)
   })
 
-  test("is taken over when a crash cut it short, once it is old", async () => {
+  test("the lock is taken over when a crash cut it short, once it is old", async () => {
     const { path, lock } = setUp()
     writeFileSync(path, "")
     expect(await lock().tryAcquire()).toBeUndefined()
     expect(await lock(inSeconds(61)).tryAcquire()).toBeDefined()
   })
 
-  test("is left to the process that claims it, and to the next one when that process is silent for 5 s", async () => {
+  test("the lock is left to the process that claims it, and to the next one when that process is silent for 5 s", async () => {
     const { folder, path, lock, leaveBehind } = setUp()
     await leaveBehind({ token: "dead", pid: deadPid() })
     await leaveBehind({ token: "gone", pid: deadPid() }, `${path}.dead.claim.tmp`)
@@ -130,7 +133,7 @@ describe("the lock", () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test("is known to be lost by a holder it was taken from, which then leaves the new one alone", async () => {
+  test("the lock is known to be lost by a holder it was taken from, which then leaves the new one alone", async () => {
     const { path, lock } = setUp()
     const first = await lock().tryAcquire()
     // As one of another container that has been silent.
@@ -142,7 +145,7 @@ describe("the lock", () => {
     expect(existsSync(path)).toBe(true)
   })
 
-  test("stays young while it is held", async () => {
+  test("the lock stays young while it is held", async () => {
     const { path, lock } = setUp()
     const held = await lock().tryAcquire()
     utimesSync(path, new Date(0), new Date(0))

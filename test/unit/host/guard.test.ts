@@ -22,7 +22,7 @@ test(promised("claim.B2", "a hook that may refuse throws the reason it was given
 })
 
 describe("a guarded hook", () => {
-  test(promised("faults.F2", "returns at its deadline and changes nothing afterwards"), async () => {
+  test(promised("faults.F2", "a guarded hook returns at its deadline and changes nothing afterwards"), async () => {
     const log = createRecordedLog()
     const output = { value: "before" }
     const decision = createDeferred<() => void>()
@@ -36,7 +36,7 @@ describe("a guarded hook", () => {
   test.each([
     ["late", () => new Promise<undefined>(() => {})],
     ["failed", reject],
-  ])(promised("faults.F2", "falls back only when its decision is %s"), async (_how, decide) => {
+  ])(promised("faults.F2", "a guarded hook falls back only when its decision is %s"), async (_how, decide) => {
     const output = { tools: true }
     const hide = (_input: null, out: typeof output) => void Object.assign(out, { tools: false })
     await guardHook(createRecordedLog(), "a.hook", DEADLINE_MS, async () => undefined, hide)(null, output)
@@ -48,7 +48,7 @@ describe("a guarded hook", () => {
   test.each([
     ["its input", { sessionID: "ses_1" }, {}],
     ["the messages of a request", {}, { messages: [{ info: { sessionID: "ses_1" } }] }],
-  ])(promised("faults.F1", "logs its session from %s"), async (_where, input, output) => {
+  ])(promised("faults.F1", "a guarded hook logs its session from %s"), async (_where, input, output) => {
     const log = createRecordedLog()
     await guardHook(log, "a.hook", DEADLINE_MS, reject)(input, output)
     expect(log.lines).toMatchObject([{ extra: { hook: "a.hook", sessionID: "ses_1" } }])
@@ -58,7 +58,7 @@ describe("a guarded hook", () => {
     ["rejects", reject],
     ["throws", fail],
     ["fails while it applies its change", async () => fail],
-  ])(promised("faults.F1", "does not fail OpenCode when it %s"), async (_how, decide) => {
+  ])(promised("faults.F1", "a guarded hook does not fail OpenCode when it %s"), async (_how, decide) => {
     const log = createRecordedLog()
     await expect(guardHook(log, "a.hook", DEADLINE_MS, decide)(null, null)).resolves.toBeUndefined()
     expect(log.lines).toMatchObject([{ level: "error", extra: { error: "Error: no" } }])

@@ -82,7 +82,7 @@ describe("a notice", () => {
     expect(paused).not.toHaveBeenCalled()
   })
 
-  test(promised("notices.A1", "does not take another's place on the screen, and a flood ends"), async () => {
+  test(promised("notices.A1", "a notice does not take another's place on the screen, and a flood ends"), async () => {
     const isOnScreen = createDeferred<void>()
     const { notices, shown, last } = setUp({ isOnScreen: isOnScreen.promise })
     for (let at = 1; at < 8; at++) notices({ title: `${at}`, message: "" })

@@ -15,7 +15,7 @@ import { endWithTest } from "../../support/files/with-test.ts"
 const isLinux = process.platform === "linux"
 
 describe("a process", () => {
-  test(promised("claim.B1", "is on a host with its pid namespace, where the system has them"), () => {
+  test(promised("claim.B1", "a process is on a host with its pid namespace, where the system has them"), () => {
     const namespace = isLinux ? / pid:\[\d+\]$/ : /$/
     expect(readHost()).toMatch(namespace)
     expect(readHost().replace(namespace, "")).toBe(hostname())
@@ -37,7 +37,7 @@ describe("a process", () => {
     expect(hasEnded(pid, startedAt)).toBe(ended)
   })
 
-  test.runIf(isLinux)("has ended when its parent has not noticed its end", async () => {
+  test.runIf(isLinux)("a process has ended when its parent has not noticed its end", async () => {
     const shell = endWithTest(spawn("sh", ["-c", "sleep 60 & echo $!; wait"], { stdio: ["ignore", "pipe", "ignore"] }))
     const [line] = await once(shell.stdout, "data")
     const pid = Number(String(line))

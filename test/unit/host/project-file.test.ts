@@ -60,16 +60,19 @@ const NOBODY = 65_534
 
 describe("a file of the project", () => {
   const SAME = ["a.ts", "./a.ts", "../src/a.ts", "../link.ts", "../folder/a.ts", "../../project/src/a.ts"]
-  test.each(SAME)(promised("handoff.C3", "is read from the base, the root or a link inside: %s"), async (path) => {
-    const { root, read } = project()
-    const realPath = write(root, "src/a.ts")
-    link(root, "src/a.ts", "link.ts")
-    link(root, "src", "folder")
-    const expected = { kind: "file", path: "a.ts", realPath, text: "a\nb\n", encoding: "UTF-8" }
-    expect(await read(path, "src")).toEqual(expected)
-  })
+  test.each(SAME)(
+    promised("handoff.C3", "a file of the project is read from the base, the root or a link inside: %s"),
+    async (path) => {
+      const { root, read } = project()
+      const realPath = write(root, "src/a.ts")
+      link(root, "src/a.ts", "link.ts")
+      link(root, "src", "folder")
+      const expected = { kind: "file", path: "a.ts", realPath, text: "a\nb\n", encoding: "UTF-8" }
+      expect(await read(path, "src")).toEqual(expected)
+    },
+  )
 
-  test(promised("handoff.C3", "is named from the base, with `/`"), async () => {
+  test(promised("handoff.C3", "a file of the project is named from the base, with `/`"), async () => {
     const { root, read } = project()
     mkdirSync(join(root, "docs"))
     const path = write(root, "src/a.ts")
@@ -117,11 +120,14 @@ const REFUSED: readonly (readonly [what: string, reason: string, prepare: (root:
 ]
 
 describe("a file that is not read", () => {
-  test.each(REFUSED)(promised(["handoff.C3", "handoff.B4", "handoff.E2"], "is one %s: %s"), async (_, reason, make) => {
-    const { root, read } = project()
-    const path = make(root)
-    expect(await read(path)).toMatchObject({ kind: reason === MISSING ? "missing" : "refused", path, reason })
-  })
+  test.each(REFUSED)(
+    promised(["handoff.C3", "handoff.B4", "handoff.E2"], "a file that is not read is one %s: %s"),
+    async (_, reason, make) => {
+      const { root, read } = project()
+      const path = make(root)
+      expect(await read(path)).toMatchObject({ kind: reason === MISSING ? "missing" : "refused", path, reason })
+    },
+  )
 
   test(promised("handoff.B4", "a file that is not read is one that may not be read"), async () => {
     const { root, read } = project()
@@ -140,18 +146,24 @@ describe("a file that is not read", () => {
     [".ssh", "a"],
     [".ssh", "../link/a"],
     ["", "link/a"],
-  ])(promised("handoff.C3", "is one in a folder for keys, with the base %j: %s"), async (base, path) => {
-    const { root, read } = project()
-    write(root, ".ssh/a")
-    link(root, ".ssh", "link")
-    expect(await read(path, base)).toMatchObject({ reason: SECRET })
-  })
+  ])(
+    promised("handoff.C3", "a file that is not read is one in a folder for keys, with the base %j: %s"),
+    async (base, path) => {
+      const { root, read } = project()
+      write(root, ".ssh/a")
+      link(root, ".ssh", "link")
+      expect(await read(path, base)).toMatchObject({ reason: SECRET })
+    },
+  )
 
-  test(promised("handoff.C3", "is not taken for a secret for a folder above the project"), async () => {
-    const root = join(temporaryFolder(), ".ssh", "x.env.d", "project")
-    const path = write(root, "a.ts")
-    expect(await readProjectFile({ root, base: root }, path)).toMatchObject({ kind: "file", path: "a.ts" })
-  })
+  test(
+    promised("handoff.C3", "a file that is not read is not taken for a secret for a folder above the project"),
+    async () => {
+      const root = join(temporaryFolder(), ".ssh", "x.env.d", "project")
+      const path = write(root, "a.ts")
+      expect(await readProjectFile({ root, base: root }, path)).toMatchObject({ kind: "file", path: "a.ts" })
+    },
+  )
 })
 
 type Act = (path: string, outside: string) => void
@@ -194,7 +206,9 @@ const HARMLESS = split(`
 
 describe("a secret", () => {
   test.each(SECRETS)(promised("handoff.C3", "a secret is held by %s"), (path) => expect(isSecretPath(path)).toBe(true))
-  test.each(HARMLESS)(promised("handoff.C3", "is not held by %s"), (path) => expect(isSecretPath(path)).toBe(false))
+  test.each(HARMLESS)(promised("handoff.C3", "a secret is not held by %s"), (path) =>
+    expect(isSecretPath(path)).toBe(false),
+  )
 })
 
 describe("a file's bytes", () => {
@@ -222,5 +236,7 @@ describe("a file's bytes", () => {
     ["a mark of UTF-16 and null characters", utf16("a\0b")],
     ["a mark of UTF-16 and control characters", utf16("\u0001\u0002a")],
     ["more than 30 % control characters", Buffer.from("\u0001\u0002\u0003\u0004abcdef")],
-  ])(promised("handoff.C3", "are binary: %s"), (_what, bytes) => expect(decodeText(bytes)).toEqual({ kind: "binary" }))
+  ])(promised("handoff.C3", "a file's bytes are binary: %s"), (_what, bytes) =>
+    expect(decodeText(bytes)).toEqual({ kind: "binary" }),
+  )
 })

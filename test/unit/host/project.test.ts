@@ -16,7 +16,7 @@ const setUp = (...folders: string[]) => {
 }
 
 describe("the project a directory belongs to", () => {
-  test("is the nearest folder with .opencode when none has the bundle, and never above the worktree", () => {
+  test("the project a directory belongs to is the nearest folder with .opencode when none has the bundle, and never above the worktree", () => {
     const { root, at } = setUp(".opencode", "work/deep/er")
     expect(findProjectRoot(at("work", "deep"), root)).toBe(root)
     expect(findProjectRoot(at("work", "deep"), at("work"))).toBe(at("work", "deep"))
@@ -24,7 +24,7 @@ describe("the project a directory belongs to", () => {
     expect(findProjectRoot(at("work", "deep", "er"), root)).toBe(at("work", "deep"))
   })
 
-  test("is the one that has the bundle, behind a folder of settings or outside git", () => {
+  test("the project a directory belongs to is the one that has the bundle, behind a folder of settings or outside git", () => {
     const { root, at } = setUp(".opencode/baton", "pkg/.opencode", "pkg/src", "sub")
     expect(findProjectRoot(at("pkg", "src"), root)).toBe(root)
     expect(nearestProject(at("pkg", "src"))).toBe(root)
@@ -32,7 +32,7 @@ describe("the project a directory belongs to", () => {
     expect(findProjectRoot(at("sub"), at("sub"))).toBe(at("sub"))
   })
 
-  test("is not the home folder, whose bundle serves every project, unless a person works right there", () => {
+  test("the project a directory belongs to is not the home folder, whose bundle serves every project, unless a person works right there", () => {
     const { root, at } = setUp(".opencode/baton", "project/.opencode", "project/src")
     expect(findProjectRoot(at("project"), "/", root)).toBe(at("project"))
     expect(findProjectRoot(at("project", "src"), at("project"), root)).toBe(at("project"))
@@ -84,14 +84,14 @@ describe("git's own files", () => {
 })
 
 describe("programs on PATH", () => {
-  test("are sought in absolute folders alone: a relative one would run what the project holds", () => {
+  test("programs on PATH are sought in absolute folders alone: a relative one would run what the project holds", () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, "c2c"), "", { mode: 0o755 })
     const path = ["", relative(process.cwd(), folder), folder].join(delimiter)
     expect(findExecutables("c2c", path)).toEqual([join(folder, "c2c")])
   })
 
-  test("are files that may be run, each once and in PATH's order", () => {
+  test("programs on PATH are files that may be run, each once and in PATH's order", () => {
     const root = temporaryFolder()
     for (const [name, mode] of Object.entries({ a: 0o755, b: 0o644, c: 0o755 })) {
       mkdirSync(join(root, name))

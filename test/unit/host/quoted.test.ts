@@ -25,21 +25,33 @@ describe("a text that neither the user nor Baton wrote", () => {
     expect(quoted(text)).toBe(shown)
   })
 
-  test(promised(["words.B1", "words.A5a"], "is cut to so many characters, marked, and never through one"), () => {
-    expect(quoted(untrusted("x".repeat(301)))).toBe(`"${"x".repeat(299)}…"`)
-    expect(quoted(untrusted("x".repeat(300)))).toBe("x".repeat(300))
-    expect(quoted(untrusted("ab🚀cd"), 4)).toBe('"ab…"')
-    expect(quoted(untrusted("ab🚀cd"), 5)).toBe('"ab🚀…"')
-  })
+  test(
+    promised(
+      ["words.B1", "words.A5a"],
+      "a text that neither the user nor Baton wrote is cut to so many characters, marked, and never through one",
+    ),
+    () => {
+      expect(quoted(untrusted("x".repeat(301)))).toBe(`"${"x".repeat(299)}…"`)
+      expect(quoted(untrusted("x".repeat(300)))).toBe("x".repeat(300))
+      expect(quoted(untrusted("ab🚀cd"), 4)).toBe('"ab…"')
+      expect(quoted(untrusted("ab🚀cd"), 5)).toBe('"ab🚀…"')
+    },
+  )
 
   const any = fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme", maxLength: 600 }))
-  test(promised("words.B1", "is one line without escape codes, and JSON gives it back if it was not cut"), () => {
-    forAll(500, [any, fc.integer({ min: 2, max: 700 })], (text, characters) => {
-      const shown = quoted(untrusted(text), characters)
-      expect(shown).not.toMatch(/\p{Cc}|[\u200e\u200f\u2028-\u202e\u2066-\u2069]/u)
-      expect(shown.isWellFormed()).toBe(true)
-      if (text.length > characters) expect(shown).toMatch(/…"$/)
-      else expect(shown.startsWith('"') ? JSON.parse(shown) : shown).toBe(text)
-    })
-  })
+  test(
+    promised(
+      "words.B1",
+      "a text that neither the user nor Baton wrote is one line without escape codes, and JSON gives it back if it was not cut",
+    ),
+    () => {
+      forAll(500, [any, fc.integer({ min: 2, max: 700 })], (text, characters) => {
+        const shown = quoted(untrusted(text), characters)
+        expect(shown).not.toMatch(/\p{Cc}|[\u200e\u200f\u2028-\u202e\u2066-\u2069]/u)
+        expect(shown.isWellFormed()).toBe(true)
+        if (text.length > characters) expect(shown).toMatch(/…"$/)
+        else expect(shown.startsWith('"') ? JSON.parse(shown) : shown).toBe(text)
+      })
+    },
+  )
 })

@@ -124,7 +124,7 @@ describe("redacting", () => {
     ["a mailer's key", `SG.${LONG}.${LONG}`],
     ["a webhook's secret", `whsec_${LONG}`],
     ["half a private key", `-----BEGIN PRIVATE KEY-----\n${LONG}`],
-  ])(promised("pass-over.E3", "takes out %s, and nothing around it"), (_what, secret) => {
+  ])(promised("pass-over.E3", "redacting takes out %s, and nothing around it"), (_what, secret) => {
     expect(redact(`before ${secret}`)).toBe(`before ${REDACTED}`)
     expect(redact(`(${secret}) after`)).toMatch(/^\(\[redacted\]\)? ?(?:after)?$/)
   })
@@ -191,16 +191,19 @@ describe("redacting", () => {
     "Cookie: the banner hides the button",
     "sk-learn-extra, gsk_short and xai-models",
     "https://example.com/bot123:AAx",
-  ])(promised("pass-over.E3", "leaves %j as it is"), (text) => expect(redact(text)).toBe(text))
+  ])(promised("pass-over.E3", "redacting leaves %j as it is"), (text) => expect(redact(text)).toBe(text))
 
-  test(promised("pass-over.E3", "changes nothing the second time, and ends on a megabyte of anything"), () => {
-    const begins = ["sk-", "token=", "://u:", "@", " ", "eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----", "é"]
-    const piece = fc.constantFrom(...begins, LONG)
-    forAll(100, [fc.array(piece)], (pieces) => {
-      const once = redact(pieces.join(""))
-      expect(redact(once)).toBe(once)
-    })
-  })
+  test(
+    promised("pass-over.E3", "redacting changes nothing the second time, and ends on a megabyte of anything"),
+    () => {
+      const begins = ["sk-", "token=", "://u:", "@", " ", "eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----", "é"]
+      const piece = fc.constantFrom(...begins, LONG)
+      forAll(100, [fc.array(piece)], (pieces) => {
+        const once = redact(pieces.join(""))
+        expect(redact(once)).toBe(once)
+      })
+    },
+  )
 })
 
 describe("the time that seeking takes", () => {

@@ -100,7 +100,7 @@ describe("the settings", () => {
     expect(await readSettings(withSettings(text))).toMatchObject({ kind: "settings", settings })
   })
 
-  test(promised("handoff.C3", "are published as the JSON schema that they are read with"), async () => {
+  test(promised("handoff.C3", "the settings are published as the JSON schema that they are read with"), async () => {
     const schema = tool.schema.toJSONSchema(settingsSchema(tool.schema), { io: "input" })
     await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot("../../../docs/baton.schema.json")
   })

@@ -56,29 +56,38 @@ const watch = (call: "linkSync" | "fsyncSync") => {
 }
 
 describe("the mark of a state folder", () => {
-  test(promised("trust.A1", "is there from the first file on, and goes with a folder that is moved"), async () => {
-    const { root, state, write } = open()
-    expect(findForeign(root)).toBeUndefined()
-    await write("tasks/a.json")
-    expect(findForeign(root)).toBeUndefined()
-    renameSync(root, `${root}-moved`)
-    expect(findForeign(`${root}-moved`)).toBeUndefined()
-    expect(quarantine(`${root}-moved`)).toBeUndefined()
-    await createStateFolder(`${root}-moved`).write(join(`${root}-moved`, ".opencode/state/b"), "y")
-    expect(existsSync(state.root)).toBe(false)
-  })
+  test(
+    promised(
+      "trust.A1",
+      "the mark of a state folder is there from the first file on, and goes with a folder that is moved",
+    ),
+    async () => {
+      const { root, state, write } = open()
+      expect(findForeign(root)).toBeUndefined()
+      await write("tasks/a.json")
+      expect(findForeign(root)).toBeUndefined()
+      renameSync(root, `${root}-moved`)
+      expect(findForeign(`${root}-moved`)).toBeUndefined()
+      expect(quarantine(`${root}-moved`)).toBeUndefined()
+      await createStateFolder(`${root}-moved`).write(join(`${root}-moved`, ".opencode/state/b"), "y")
+      expect(existsSync(state.root)).toBe(false)
+    },
+  )
 
-  test(promised("trust.A1", "does not count in a copy, which is put aside whole"), async () => {
-    const { root, write } = open()
-    await write("tasks/a.json")
-    cpSync(root, `${root}-copy`, { recursive: true })
-    const aside = quarantine(`${root}-copy`)
-    expect(aside?.reason).toContain("is a copy or a backup")
-    expect(listAside(`${root}-copy`)).toEqual([aside?.path.split("/").at(-1)])
-    expect(readFileSync(join(aside?.path ?? "", "tasks/a.json"), "utf8")).toBe("x")
-    expect(existsSync(join(`${root}-copy`, ".opencode/state"))).toBe(false)
-    expect(findForeign(root), "the original is as it was").toBeUndefined()
-  })
+  test(
+    promised("trust.A1", "the mark of a state folder does not count in a copy, which is put aside whole"),
+    async () => {
+      const { root, write } = open()
+      await write("tasks/a.json")
+      cpSync(root, `${root}-copy`, { recursive: true })
+      const aside = quarantine(`${root}-copy`)
+      expect(aside?.reason).toContain("is a copy or a backup")
+      expect(listAside(`${root}-copy`)).toEqual([aside?.path.split("/").at(-1)])
+      expect(readFileSync(join(aside?.path ?? "", "tasks/a.json"), "utf8")).toBe("x")
+      expect(existsSync(join(`${root}-copy`, ".opencode/state"))).toBe(false)
+      expect(findForeign(root), "the original is as it was").toBeUndefined()
+    },
+  )
 
   const FORGERIES: [string, (mark: string) => void][] = [
     ["is missing", (mark) => rmSync(mark)],
@@ -129,18 +138,21 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toContain("BATON_STATE_KEY can hold one")
   })
 
-  test(promised("trust.A1", "is made with a new key where a power cut left an empty one"), async () => {
-    const { root, home, write } = open()
-    const key = join(home, "baton/state.key")
-    mkdirSync(join(home, "baton"))
-    writeFileSync(key, "")
-    await write("tasks/a.json")
-    expect(findForeign(root)).toBeUndefined()
-    expect(readFileSync(key, "utf8")).toMatch(/^[0-9a-f]{64}\n$/)
-    expect(readdirSync(join(home, "baton"))).toEqual(["state.key"])
-  })
+  test(
+    promised("trust.A1", "the mark of a state folder is made with a new key where a power cut left an empty one"),
+    async () => {
+      const { root, home, write } = open()
+      const key = join(home, "baton/state.key")
+      mkdirSync(join(home, "baton"))
+      writeFileSync(key, "")
+      await write("tasks/a.json")
+      expect(findForeign(root)).toBeUndefined()
+      expect(readFileSync(key, "utf8")).toMatch(/^[0-9a-f]{64}\n$/)
+      expect(readdirSync(join(home, "baton"))).toEqual(["state.key"])
+    },
+  )
 
-  test(promised("trust.A1", "is made where the file system has no hard links"), async () => {
+  test(promised("trust.A1", "the mark of a state folder is made where the file system has no hard links"), async () => {
     const { root, write } = open()
     const link = watch("linkSync").mockImplementation(() => {
       throw Object.assign(new Error("operation not permitted"), { code: "EPERM" })
@@ -158,14 +170,17 @@ describe("the mark of a state folder", () => {
     expect(existsSync(state.path(MARK))).toBe(true)
   })
 
-  test(promised("trust.A1", "is made in an empty folder, and with two at once in one"), async () => {
-    const { root, state } = open()
-    mkdirSync(state.root)
-    expect(findForeign(root)).toBeUndefined()
-    await Promise.all([0, 1, 2].map((at) => createStateFolder(root).write(state.path(`${at}`), "x")))
-    expect(findForeign(root)).toBeUndefined()
-    expect(readdirSync(join(root, ".opencode"))).toEqual(["state"])
-  })
+  test(
+    promised("trust.A1", "the mark of a state folder is made in an empty folder, and with two at once in one"),
+    async () => {
+      const { root, state } = open()
+      mkdirSync(state.root)
+      expect(findForeign(root)).toBeUndefined()
+      await Promise.all([0, 1, 2].map((at) => createStateFolder(root).write(state.path(`${at}`), "x")))
+      expect(findForeign(root)).toBeUndefined()
+      expect(readdirSync(join(root, ".opencode"))).toEqual(["state"])
+    },
+  )
 })
 
 describe("a state folder", () => {

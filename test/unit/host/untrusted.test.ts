@@ -50,20 +50,26 @@ describe("a file of Baton's own", () => {
     expect(() => openOwnToAppend(path, 0o600)).toThrow(/not a regular file|ELOOP/)
   })
 
-  test.runIf(IS_ROOT)(promised("trust.A4", "is refused when it is of another account than its folder"), () => {
-    writeFileSync(path, "theirs")
-    chownSync(path, 65_534, 65_534)
-    expect(() => readOwnTextSync(path)).toThrow(new RefusedFile("it belongs to another account"))
-    // As root in a container, with a project of the person's.
-    chownSync(root, 65_534, 65_534)
-    expect(readOwnTextSync(path)).toBe("theirs")
-  })
+  test.runIf(IS_ROOT)(
+    promised("trust.A4", "a file of Baton's own is refused when it is of another account than its folder"),
+    () => {
+      writeFileSync(path, "theirs")
+      chownSync(path, 65_534, 65_534)
+      expect(() => readOwnTextSync(path)).toThrow(new RefusedFile("it belongs to another account"))
+      // As root in a container, with a project of the person's.
+      chownSync(root, 65_534, 65_534)
+      expect(readOwnTextSync(path)).toBe("theirs")
+    },
+  )
 
-  test.each([0, 1, 4096, 4097, 100_000])(promised("trust.A4", "is read to its end, %i bytes"), async (size) => {
-    writeFileSync(path, "x".repeat(size))
-    expect(readOwnTextSync(path)).toBe("x".repeat(size))
-    expect(await readOwnText(path, { maxBytes: size })).toBe("x".repeat(size))
-  })
+  test.each([0, 1, 4096, 4097, 100_000])(
+    promised("trust.A4", "a file of Baton's own is read to its end, %i bytes"),
+    async (size) => {
+      writeFileSync(path, "x".repeat(size))
+      expect(readOwnTextSync(path)).toBe("x".repeat(size))
+      expect(await readOwnText(path, { maxBytes: size })).toBe("x".repeat(size))
+    },
+  )
 
   test("a file of Baton's own that the kernel makes, which has no size, is read, too", () => {
     expect(readOwnTextSync("/proc/self/status", { isForeign: true })).toContain(`Pid:\t${process.pid}`)

@@ -23,7 +23,7 @@ describe("words", () => {
     expect(excerptAround(text, words) !== undefined).toBe(isThere)
   })
 
-  test(promised("people.E1", "are those between blanks, each once"), () => {
+  test(promised("people.E1", "words are those between blanks, each once"), () => {
     expect(splitWords("  one\tTwo\u3000ONE\n")).toEqual(["ONE", "TWO"])
     expect(splitWords(" \n ")).toEqual([])
   })
@@ -32,20 +32,23 @@ describe("words", () => {
 describe("an excerpt", () => {
   const far = "x ".repeat(3_000)
 
-  test(promised("people.E1", "is the text around the words, where they are nearest to each other, on one line"), () => {
-    const text = `lexer ${far}lexer\nkeeps crlf\n${far}crlf`
-    const excerpt = excerptAround(text, ["CRLF", "LEXER"]) ?? ""
-    expect(excerpt).toMatch(/^…[x ]+lexer keeps crlf [x ]+…$/)
-    expect(excerpt.length).toBeLessThan(200)
-  })
+  test(
+    promised("people.E1", "an excerpt is the text around the words, where they are nearest to each other, on one line"),
+    () => {
+      const text = `lexer ${far}lexer\nkeeps crlf\n${far}crlf`
+      const excerpt = excerptAround(text, ["CRLF", "LEXER"]) ?? ""
+      expect(excerpt).toMatch(/^…[x ]+lexer keeps crlf [x ]+…$/)
+      expect(excerpt.length).toBeLessThan(200)
+    },
+  )
 
-  test(promised("people.E1", "shows words that are far apart each by itself"), () => {
+  test(promised("people.E1", "an excerpt shows words that are far apart each by itself"), () => {
     const excerpt = excerptAround(`${far}lexer ${far}crlf`, ["CRLF", "LEXER"]) ?? ""
     expect(excerpt).toMatch(/lexer [x ]+… …[x ]+crlf$/)
     expect(excerpt.length).toBeLessThan(500)
   })
 
-  test(promised("people.E1", "holds no secret and no half of one, and a secret finds nothing"), () => {
+  test(promised("people.E1", "an excerpt holds no secret and no half of one, and a secret finds nothing"), () => {
     const secret = `ghp_${"a1B2".repeat(10)}`
     const text = `${far}export TOKEN=${secret} for the lexer ${far}`
     expect(excerptAround(text, ["LEXER"])).toContain("[redacted] for the lexer")
@@ -56,7 +59,7 @@ describe("an excerpt", () => {
     expect(excerptAround(key, ["LEXER"])).toBe("[redacted] lexer")
   })
 
-  test(promised("people.E1", "is found where the folded text is longer or shorter than the text"), () => {
+  test(promised("people.E1", "an excerpt is found where the folded text is longer or shorter than the text"), () => {
     const text = `${"ßŉ e\u0301 ﬃ İ ".repeat(400)}the lexer is here${" ß".repeat(400)}`
     expect(excerptAround(text, ["LEXER"])).toContain("the lexer is here")
   })

@@ -30,13 +30,19 @@ const assistant = (id: string, ...parts: Part[]): StoredMessage => ({ ...assista
 const used = (tool: string, input: Record<string, unknown>) => toolPart(tool, completedTool("", "", input))
 
 describe("what a sentence is called", () => {
-  test(promised("learning.B1", "is the same in another spelling, and another with a no in another place"), () => {
-    const key = learningKey("No, use tabs instead of spaces!")
-    expect(learningKey("no use TABS instead of spaces")).toBe(key)
-    expect(learningKey("Please use tabs, instead of spaces.")).toBe(key)
-    expect(learningKey("No, use spaces instead of tabs.")).not.toBe(key)
-    expect(learningKey("Never push tags")).not.toBe(learningKey("Push tags"))
-  })
+  test(
+    promised(
+      "learning.B1",
+      "what a sentence is called is the same in another spelling, and another with a no in another place",
+    ),
+    () => {
+      const key = learningKey("No, use tabs instead of spaces!")
+      expect(learningKey("no use TABS instead of spaces")).toBe(key)
+      expect(learningKey("Please use tabs, instead of spaces.")).toBe(key)
+      expect(learningKey("No, use spaces instead of tabs.")).not.toBe(key)
+      expect(learningKey("Never push tags")).not.toBe(learningKey("Push tags"))
+    },
+  )
 
   test.each([
     ["Actually, use spaces instead of tabs.", "No, use tabs instead of spaces.", true],
@@ -61,10 +67,13 @@ describe("what was around a message", () => {
   ]
   const worked = assistant("msg_4", used("write", { filePath: "/p/src/b.ts" }))
 
-  test(promised(["learning.A2", "learning.A1"], "is what the agent did, and its files"), () => {
-    const done = { answered: "changed src/a.ts; ran npm test", files: ["src/b.ts", "src/a.ts"], confirmed: true }
-    expect(workAround([...before, worked], "msg_3", "/p")).toEqual(done)
-  })
+  test(
+    promised(["learning.A2", "learning.A1"], "what was around a message is what the agent did, and its files"),
+    () => {
+      const done = { answered: "changed src/a.ts; ran npm test", files: ["src/b.ts", "src/a.ts"], confirmed: true }
+      expect(workAround([...before, worked], "msg_3", "/p")).toEqual(done)
+    },
+  )
 
   test(promised("learning.A2", "confirms when the work changed and the user does not object"), () => {
     const confirmed = (...after: StoredMessage[]) => workAround([...before, ...after], "msg_3", "/p")?.confirmed
@@ -74,7 +83,7 @@ describe("what was around a message", () => {
     expect(confirmed(worked, userSays("That's wrong.", "msg_5"))).toBe(false)
   })
 
-  test(promised("learning.B2", "tells no secret that a command held"), () => {
+  test(promised("learning.B2", "what was around a message tells no secret that a command held"), () => {
     const secret = `curl -H "Authorization: Bearer abcdefghijklmnop1234"`
     const messages = [assistant("msg_1", used("bash", { command: secret })), ...before.slice(2)]
     expect(workAround(messages, "msg_3", "/p")?.answered).toBe("")
@@ -160,23 +169,26 @@ test(promised("learning.B1", "a damaged copy of the ledger's answer is not belie
 })
 
 describe("the capture", () => {
-  test(promised(["learning.B1", "notices.A1"], "keeps at once what is taught, stores it once"), async () => {
-    const first = open()
-    await first.look("No, use tabs.", "msg_1")
-    await first.look("No, use tabs.", "msg_1")
-    expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
-    const restarted = open(first.folder)
-    expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
-    await restarted.store()
-    await restarted.store()
-    expect(restarted.entries).toMatchObject([
-      { kind: "learning", summary: "No, use tabs.", concepts: ["correction"], source: { messageID: "msg_1" } },
-    ])
-    expect(restarted.told).toEqual(["learned: “No, use tabs.”"])
-    expect(await open(first.folder).records.waiting()).toEqual([])
-  })
+  test(
+    promised(["learning.B1", "notices.A1"], "the capture keeps at once what is taught, stores it once"),
+    async () => {
+      const first = open()
+      await first.look("No, use tabs.", "msg_1")
+      await first.look("No, use tabs.", "msg_1")
+      expect((await first.known.read()).map(({ sentence }) => sentence)).toEqual(["No, use tabs."])
+      const restarted = open(first.folder)
+      expect((await restarted.records.waiting()).map(({ sessionID }) => sessionID)).toEqual([SESSION])
+      await restarted.store()
+      await restarted.store()
+      expect(restarted.entries).toMatchObject([
+        { kind: "learning", summary: "No, use tabs.", concepts: ["correction"], source: { messageID: "msg_1" } },
+      ])
+      expect(restarted.told).toEqual(["learned: “No, use tabs.”"])
+      expect(await open(first.folder).records.waiting()).toEqual([])
+    },
+  )
 
-  test(promised("learning.B3", "adds the concepts of agents that a sentence names, no other"), async () => {
+  test(promised("learning.B3", "the capture adds the concepts of agents that a sentence names, no other"), async () => {
     const said = { detail: "", files: [], createdAt: "2026-11-20T12:00:00Z", status: "active" }
     const note = { ...said, id: "lrn-1a2b3c", summary: "It is generated.", concepts: ["charmap", "build"] }
     const { look, store, entries, database } = open(temporaryFolder(), [], [note])
@@ -186,44 +198,53 @@ describe("the capture", () => {
     expect(entries).toMatchObject([{ concepts: ["correction", "charmap"] }])
   })
 
-  test(promised("words.B2", "is the user's, too, while the ledger has it and not yet its signature"), async () => {
-    const folder = temporaryFolder()
-    const sources = [{ at: "2026-01-01T00:00:00.000Z", sessionID: SESSION, messageID: "msg_1" }]
-    const detail = renderDetail({ key: "k", folder, type: "correction", confirmed: false, times: 1, sources })
-    const added = { id: "lrn-1a2b3c", summary: "No, use tabs.", detail, concepts: ["correction"], files: [] }
-    const agents = [{ ...added, createdAt: "2026-11-20T12:00:00Z", status: "active" }]
-    const { look, store, known, database } = open(folder, [], agents)
-    writeFileSync(database, "x")
-    expect(await known.read(true), "an agent wrote it").toMatchObject([{ by: "agent" }])
-    await look("No, use tabs.", "msg_1")
-    await store()
-    expect(await known.read()).toMatchObject([{ by: "user", id: "lrn-1a2b3c", sentence: "No, use tabs.", times: 1 }])
-  })
+  test(
+    promised("words.B2", "the capture is the user's, too, while the ledger has it and not yet its signature"),
+    async () => {
+      const folder = temporaryFolder()
+      const sources = [{ at: "2026-01-01T00:00:00.000Z", sessionID: SESSION, messageID: "msg_1" }]
+      const detail = renderDetail({ key: "k", folder, type: "correction", confirmed: false, times: 1, sources })
+      const added = { id: "lrn-1a2b3c", summary: "No, use tabs.", detail, concepts: ["correction"], files: [] }
+      const agents = [{ ...added, createdAt: "2026-11-20T12:00:00Z", status: "active" }]
+      const { look, store, known, database } = open(folder, [], agents)
+      writeFileSync(database, "x")
+      expect(await known.read(true), "an agent wrote it").toMatchObject([{ by: "agent" }])
+      await look("No, use tabs.", "msg_1")
+      await store()
+      expect(await known.read()).toMatchObject([{ by: "user", id: "lrn-1a2b3c", sentence: "No, use tabs.", times: 1 }])
+    },
+  )
 
-  test(promised("learning.A4", "tells the user of a rule, and of a remark when it is said again"), async () => {
-    const { look, store, entries, told } = open()
-    await look("That's wrong, the tilde has to stay.", "msg_1")
-    await store()
-    expect(told).toEqual([])
-    await look("That's wrong, the tilde has to stay!", "msg_2")
-    await store()
-    expect(entries).toHaveLength(2)
-    expect(told).toHaveLength(1)
-  })
+  test(
+    promised("learning.A4", "the capture tells the user of a rule, and of a remark when it is said again"),
+    async () => {
+      const { look, store, entries, told } = open()
+      await look("That's wrong, the tilde has to stay.", "msg_1")
+      await store()
+      expect(told).toEqual([])
+      await look("That's wrong, the tilde has to stay!", "msg_2")
+      await store()
+      expect(entries).toHaveLength(2)
+      expect(told).toHaveLength(1)
+    },
+  )
 
-  test(promised("learning.B1", "keeps what another process of the same session learned meanwhile"), async () => {
-    const first = open()
-    await first.look("No, use tabs.", "msg_1")
-    await first.store()
-    const second = open(first.folder)
-    await second.look("No, use pnpm.", "msg_2")
-    await first.look("No, use semicolons.", "msg_3")
-    const { sayings } = await first.records.read(SESSION)
-    const states = sayings.map(({ sentence, state }) => `${state} ${sentence}`)
-    expect(states).toEqual(["stored No, use tabs.", "waiting No, use pnpm.", "waiting No, use semicolons."])
-  })
+  test(
+    promised("learning.B1", "the capture keeps what another process of the same session learned meanwhile"),
+    async () => {
+      const first = open()
+      await first.look("No, use tabs.", "msg_1")
+      await first.store()
+      const second = open(first.folder)
+      await second.look("No, use pnpm.", "msg_2")
+      await first.look("No, use semicolons.", "msg_3")
+      const { sayings } = await first.records.read(SESSION)
+      const states = sayings.map(({ sentence, state }) => `${state} ${sentence}`)
+      expect(states).toEqual(["stored No, use tabs.", "waiting No, use pnpm.", "waiting No, use semicolons."])
+    },
+  )
 
-  test(promised("learning.B1", "keeps in memory what the disk refuses"), async () => {
+  test(promised("learning.B1", "the capture keeps in memory what the disk refuses"), async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, ".opencode"), "in the way")
     const { look, store, entries, records } = open(folder)
@@ -243,14 +264,17 @@ describe("the capture", () => {
     expect(readdirSync(join(folder, ".opencode/state/learning/sessions"))).toEqual([])
   })
 
-  test(promised("learning.B1", "takes ten different things from a session, and each repetition"), async () => {
-    const { look, store, entries, log } = open()
-    for (let at = 0; at < 14; at++) await look(`No, use module${at} instead.`, `msg_${at}`)
-    await look("No, use module3 instead!", "msg_again")
-    await store()
-    expect(entries).toHaveLength(11)
-    expect(log.lines.filter(({ message: text }) => text.includes("learning limit reached"))).toHaveLength(4)
-  })
+  test(
+    promised("learning.B1", "the capture takes ten different things from a session, and each repetition"),
+    async () => {
+      const { look, store, entries, log } = open()
+      for (let at = 0; at < 14; at++) await look(`No, use module${at} instead.`, `msg_${at}`)
+      await look("No, use module3 instead!", "msg_again")
+      await store()
+      expect(entries).toHaveLength(11)
+      expect(log.lines.filter(({ message: text }) => text.includes("learning limit reached"))).toHaveLength(4)
+    },
+  )
 
   test(promised("people.B3", "the eleventh of a day takes the place of the newest of the least type"), async () => {
     const { look, store, entries, known, log } = open()
@@ -307,7 +331,7 @@ describe("the capture", () => {
     expect(log.lines).toMatchObject([{ level: "warn", extra: { rule: "named-secret" } }])
   })
 
-  test(promised("learning.B2", "learns nothing from a message with a private key"), async () => {
+  test(promised("learning.B2", "the capture learns nothing from a message with a private key"), async () => {
     const { look, store, entries, log } = open()
     const header = "Authorization: Bearer abcdefghijklmnop1234"
     await look(`No, use tabs.\n${header}\n-----BEGIN RSA PRIVATE KEY-----`, "msg_1")
@@ -329,7 +353,7 @@ describe("the capture", () => {
     expect(active.map(({ sentence }) => sentence)).toEqual(["Actually, use spaces instead of tabs."])
   })
 
-  test(promised("learning.A2", "takes a confirmation back when the user objects to the work"), async () => {
+  test(promised("learning.A2", "the capture takes a confirmation back when the user objects to the work"), async () => {
     const messages = [userSays("No, use tabs.", "msg_1"), assistant("msg_2", used("write", { filePath: "/p/a.ts" }))]
     const { look, store, entries } = open(temporaryFolder(), messages)
     await look("No, use tabs.", "msg_1")
@@ -362,41 +386,56 @@ describe("the capture", () => {
       expect(active).toMatchObject([{ sentence: "No, use tabs.", times: 1 }])
     })
 
-    test(promised("words.A3b", "takes back what was stored, and counts what is said again once"), async () => {
-      const { look, store, undo, redo, entries, known, opencode } = open(temporaryFolder(), [...said])
-      await look("No, use tabs.", "msg_1")
-      await store()
-      expect(await known.read()).toMatchObject([{ status: "active" }])
-      await undo("msg_1")
-      const key = learningKey("No, use tabs.")
-      expect(entries.slice(1)).toMatchObject([{ kind: "withdraw", key, messageID: "msg_1" }])
-      expect(await known.read()).toMatchObject([{ status: "replaced" }])
-      opencode.set(SESSION, { messages: said.slice(1) })
-      await look("No, use tabs.", "msg_2")
-      await redo()
-      expect(entries.slice(2)).toMatchObject([{ kind: "learning", source: { messageID: "msg_2" } }])
-      const active = (await known.read()).filter(({ status }) => status === "active")
-      expect(active).toMatchObject([{ times: 1, messageIDs: ["msg_2"] }])
-    })
+    test(
+      promised(
+        "words.A3b",
+        "of a message that was undone takes back what was stored, and counts what is said again once",
+      ),
+      async () => {
+        const { look, store, undo, redo, entries, known, opencode } = open(temporaryFolder(), [...said])
+        await look("No, use tabs.", "msg_1")
+        await store()
+        expect(await known.read()).toMatchObject([{ status: "active" }])
+        await undo("msg_1")
+        const key = learningKey("No, use tabs.")
+        expect(entries.slice(1)).toMatchObject([{ kind: "withdraw", key, messageID: "msg_1" }])
+        expect(await known.read()).toMatchObject([{ status: "replaced" }])
+        opencode.set(SESSION, { messages: said.slice(1) })
+        await look("No, use tabs.", "msg_2")
+        await redo()
+        expect(entries.slice(2)).toMatchObject([{ kind: "learning", source: { messageID: "msg_2" } }])
+        const active = (await known.read()).filter(({ status }) => status === "active")
+        expect(active).toMatchObject([{ times: 1, messageIDs: ["msg_2"] }])
+      },
+    )
 
-    test(promised("words.A3b", "learns it neither with its session's end nor by an objection to it"), async () => {
-      const { look, store, undo, follow, entries, opencode } = open(temporaryFolder(), [...said])
-      await look("No, use tabs.", "msg_1")
-      await store()
-      await undo("msg_1")
-      await look("That's wrong.", "msg_2")
-      opencode.delete(SESSION)
-      await follow()
-      expect(kindsOf(entries)).toEqual(["learning", "withdraw"])
-    })
+    test(
+      promised(
+        "words.A3b",
+        "of a message that was undone learns it neither with its session's end nor by an objection to it",
+      ),
+      async () => {
+        const { look, store, undo, follow, entries, opencode } = open(temporaryFolder(), [...said])
+        await look("No, use tabs.", "msg_1")
+        await store()
+        await undo("msg_1")
+        await look("That's wrong.", "msg_2")
+        opencode.delete(SESSION)
+        await follow()
+        expect(kindsOf(entries)).toEqual(["learning", "withdraw"])
+      },
+    )
 
-    test(promised("words.A3b", "takes nothing back while OpenCode does not answer"), async () => {
-      const { look, entries, records, capture, sessions } = open(temporaryFolder(), [])
-      await look("No, use tabs.", "msg_1")
-      sessions.info = async () => ({ kind: "failed", reason: "no answer" })
-      expect(await capture.followUndo(SESSION)).toBe(false)
-      expect(entries).toEqual([])
-      expect(await records.waiting()).toHaveLength(1)
-    })
+    test(
+      promised("words.A3b", "of a message that was undone takes nothing back while OpenCode does not answer"),
+      async () => {
+        const { look, entries, records, capture, sessions } = open(temporaryFolder(), [])
+        await look("No, use tabs.", "msg_1")
+        sessions.info = async () => ({ kind: "failed", reason: "no answer" })
+        expect(await capture.followUndo(SESSION)).toBe(false)
+        expect(entries).toEqual([])
+        expect(await records.waiting()).toHaveLength(1)
+      },
+    )
   })
 })

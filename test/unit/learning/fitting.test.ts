@@ -27,14 +27,20 @@ describe("the labelled requests", () => {
     }
   })
 
-  test(promised("learning.C4", "are at least 200, of projects that are in one part each, with known learnings"), () => {
-    expect(projects.flatMap(({ requests }) => requests).length).toBeGreaterThanOrEqual(200)
-    expect(new Set(projects.map(({ name }) => name)).size).toBe(projects.length)
-    for (const { name, learnings, requests } of projects) {
-      const keys = learnings.map(({ key }) => key)
-      expect(keys, name).toEqual(expect.arrayContaining(requests.flatMap(({ fits }) => [...fits])))
-    }
-  })
+  test(
+    promised(
+      "learning.C4",
+      "the labelled requests are at least 200, of projects that are in one part each, with known learnings",
+    ),
+    () => {
+      expect(projects.flatMap(({ requests }) => requests).length).toBeGreaterThanOrEqual(200)
+      expect(new Set(projects.map(({ name }) => name)).size).toBe(projects.length)
+      for (const { name, learnings, requests } of projects) {
+        const keys = learnings.map(({ key }) => key)
+        expect(keys, name).toEqual(expect.arrayContaining(requests.flatMap(({ fits }) => [...fits])))
+      }
+    },
+  )
 
   test(promised("learning.C4", "where no test is in sight are not told how test files are written"), () => {
     const remark = projects[0]?.learnings.filter(({ sentence }) => sentence.includes("in test files")) ?? []

@@ -56,7 +56,7 @@ const setUp = (answer: ProcessOutcome, deps: Partial<LedgerDeps> = {}) => {
 }
 
 describe("reading a task", () => {
-  test(promised("ledger.D1", "gives what prog shows as JSON"), async () => {
+  test(promised("ledger.D1", "reading a task gives what prog shows as JSON"), async () => {
     const { ledger, calls, directory, path } = setUp(exited(JSON.stringify(SHOWN)))
     const task = {
       id: TASK.id,
@@ -74,7 +74,7 @@ describe("reading a task", () => {
     expect(calls[0]?.options.deadlineMs).toBeLessThanOrEqual(2000)
   })
 
-  test("leaves out what the task does not have", async () => {
+  test("reading a task leaves out what the task does not have", async () => {
     const shown = { ...SHOWN, description: null, definition_of_done: null, logs: null }
     const read = await setUp(exited(JSON.stringify(shown))).ledger.readTask("ts-000001")
     expect(read).toMatchObject({ kind: "found", task: { description: untrusted(""), logs: [] } })
@@ -86,7 +86,7 @@ describe("reading a task", () => {
     ["prints no JSON", exited("garbage"), 'printed "garbage"'],
     ["prints nothing", exited(""), 'printed ""'],
     ["prints another shape", exited(`{"id": 7}`), String.raw`printed "{\"id\": 7}"`],
-  ])("is unavailable when prog %s", async (_what, outcome, reason) => {
+  ])("reading a task is unavailable when prog %s", async (_what, outcome, reason) => {
     const unavailable = { kind: "unavailable", reason: expect.stringContaining(`prog show ${reason}`), answered: true }
     expect(await setUp(outcome).ledger.readTask("ts-000001")).toEqual(unavailable)
   })
@@ -94,7 +94,7 @@ describe("reading a task", () => {
 
 describe("reading learnings", () => {
   const LEARNED = { id: "le-1", summary: "Use tabs", concepts: ["style"], created_at: AT, status: "active" }
-  test("leaves out what a learning does not have", async () => {
+  test("reading learnings leaves out what a learning does not have", async () => {
     const { ledger } = setUp(exited(JSON.stringify([{ ...LEARNED, files: null }])))
     const { created_at: createdAt, ...rest } = LEARNED
     const learnings = [{ ...rest, createdAt, detail: "", files: [] }]
@@ -102,7 +102,7 @@ describe("reading learnings", () => {
   })
 
   test.each(["garbage", "{}", "[7]", JSON.stringify([{ ...LEARNED, concepts: [7] }]), '[{"id": "le-1"}]'])(
-    "is unavailable when prog prints %s",
+    "reading learnings is unavailable when prog prints %s",
     async (printed) => {
       const reason = expect.stringContaining("prog context printed no list: ")
       const read = await setUp(exited(printed)).ledger.readLearnings("p")
@@ -117,11 +117,11 @@ describe("writing", () => {
     ["refused", exited("", 1, "Error: database is locked (5)\n")],
     ["unavailable", exited("", 137)],
     ["unavailable", { kind: "not-started", cause: "ENOENT" } as const],
-  ])("is %s when prog ends so", async (kind, outcome) => {
+  ])("writing is %s when prog ends so", async (kind, outcome) => {
     expect(await setUp(outcome).ledger.appendLog("ts-000001", "m")).toMatchObject({ kind })
   })
 
-  test(promised("ledger.D1", "cuts a text that is too long and keeps the whole"), async () => {
+  test(promised("ledger.D1", "writing cuts a text that is too long and keeps the whole"), async () => {
     const { ledger, calls, state } = setUp(exited(""), { maxTextBytes: 300 })
     const message = "é".repeat(400)
     expect(await ledger.appendLog("ts-000001", message)).toEqual({ kind: "written" })
@@ -132,7 +132,7 @@ describe("writing", () => {
     expect(readFileSync(state.path("long-texts", file), "utf8")).toBe(message)
   })
 
-  test("refuses a description that is too long, since it cannot cut a specification", async () => {
+  test("writing refuses a description that is too long, since it cannot cut a specification", async () => {
     const { ledger, calls } = setUp(exited(""), { maxTextBytes: 300 })
     expect(await ledger.replaceDescription("ts-000001", "x".repeat(301))).toMatchObject({ kind: "refused" })
     expect(calls).toEqual([])
@@ -164,7 +164,7 @@ describe("a ledger that hangs", () => {
     expect(warnings.map(({ extra }) => extra?.retryInMs)).toContain(30_000)
   })
 
-  test("is not blamed for a deadline that was too short for any program", async () => {
+  test("a ledger that hangs is not blamed for a deadline that was too short for any program", async () => {
     const { ledger, calls } = setUp({ kind: "timed-out", deadlineMs: 100 })
     await ledger.readTask("ts-000001", { deadlineMs: 100 })
     await ledger.readTask("ts-000001", { deadlineMs: 100 })
@@ -180,26 +180,32 @@ describe("finding the program", () => {
   const onBun = { execPath: NODE, isBun: true, platform: process.platform }
   const onNode = { execPath: NODE, isBun: false, platform: process.platform }
 
-  test(promised("ledger.D1", "skips a foreign prog without running it, names it once, takes the real"), async () => {
-    const folder = temporaryFolder()
-    const foreign = program(folder, "foreign", "#!/bin/sh\nsleep 1000\n")
-    const run: RunProcess = () => Promise.reject(new Error("nothing is run"))
-    const { ledger, log, status } = await find([foreign, program(folder, "real", LEDGER)], { run })
-    const reason = expect.stringContaining("names neither github.com/baiirun/prog nor PROG_DB")
-    expect(status.program).toEqual({ kind: "real", path: join(folder, "real", "prog") })
-    expect(status.foreign).toEqual([{ path: join(foreign, "prog"), reason }])
-    await ledger.status()
-    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
-  })
+  test(
+    promised("ledger.D1", "finding the program skips a foreign prog without running it, names it once, takes the real"),
+    async () => {
+      const folder = temporaryFolder()
+      const foreign = program(folder, "foreign", "#!/bin/sh\nsleep 1000\n")
+      const run: RunProcess = () => Promise.reject(new Error("nothing is run"))
+      const { ledger, log, status } = await find([foreign, program(folder, "real", LEDGER)], { run })
+      const reason = expect.stringContaining("names neither github.com/baiirun/prog nor PROG_DB")
+      expect(status.program).toEqual({ kind: "real", path: join(folder, "real", "prog") })
+      expect(status.foreign).toEqual([{ path: join(foreign, "prog"), reason }])
+      await ledger.status()
+      expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
+    },
+  )
 
-  test.each([-12, 0])("finds a name %i bytes from where a piece of the program ends", async (offset) => {
-    const name = "github.com/baiirun/prog"
-    const content = `${"x".repeat(1024 * 1024 + offset)}${name}`
-    const { status } = await find([program(temporaryFolder(), "real", content)])
-    expect(status.program.kind).toBe("real")
-  })
+  test.each([-12, 0])(
+    "finding the program finds a name %i bytes from where a piece of the program ends",
+    async (offset) => {
+      const name = "github.com/baiirun/prog"
+      const content = `${"x".repeat(1024 * 1024 + offset)}${name}`
+      const { status } = await find([program(temporaryFolder(), "real", content)])
+      expect(status.program.kind).toBe("real")
+    },
+  )
 
-  test("takes the embedded ledger when PATH has no real prog, by the launcher on Node", async () => {
+  test("finding the program takes the embedded ledger when PATH has no real prog, by the launcher on Node", async () => {
     const folder = temporaryFolder()
     const paths = [program(folder, "foreign", "#!/bin/sh\nexit 1\n"), "relative", "", join(folder, "missing")]
     const main = join(BUNDLE, "ledger", "embedded", "main.ts")
@@ -217,7 +223,7 @@ describe("finding the program", () => {
     expect(status).toMatchObject({ program: { kind: "embedded" }, foreign: [] })
   })
 
-  test("does as BATON_LEDGER says", async () => {
+  test("finding the program does as BATON_LEDGER says", async () => {
     const real = program(temporaryFolder(), "real", LEDGER)
     const found = async (BATON_LEDGER: string, PATH: string) =>
       (await find([], { env: { PATH, BATON_LEDGER } })).status.program
@@ -227,14 +233,17 @@ describe("finding the program", () => {
     expect(await found("real", "")).toMatchObject({ kind: "unavailable", reason })
   })
 
-  test(promised("ledger.D4", "takes a script that names another database anywhere in it"), async () => {
-    const folder = temporaryFolder()
-    for (const before of ["", "#\n".repeat(1024 * 512 - 10), "#\n".repeat(1024 * 1024)]) {
-      const text = `#!/bin/sh\n${before}PROG_DB=/team.db exec prog "$@"\n`
-      const wrapper = program(folder, `wrapper${before.length}`, text)
-      expect((await find([wrapper])).status.program).toEqual({ kind: "real", path: join(wrapper, "prog") })
-    }
-  })
+  test(
+    promised("ledger.D4", "finding the program takes a script that names another database anywhere in it"),
+    async () => {
+      const folder = temporaryFolder()
+      for (const before of ["", "#\n".repeat(1024 * 512 - 10), "#\n".repeat(1024 * 1024)]) {
+        const text = `#!/bin/sh\n${before}PROG_DB=/team.db exec prog "$@"\n`
+        const wrapper = program(folder, `wrapper${before.length}`, text)
+        expect((await find([wrapper])).status.program).toEqual({ kind: "real", path: join(wrapper, "prog") })
+      }
+    },
+  )
 
   test("looks again when the program it found is gone", async () => {
     const folder = temporaryFolder()
@@ -250,7 +259,7 @@ describe("finding the program", () => {
 })
 
 describe("the queue of calls", () => {
-  test(promised("ledger.D1", "runs one call at a time, in their order"), async () => {
+  test(promised("ledger.D1", "the queue of calls runs one call at a time, in their order"), async () => {
     const queue = createCallQueue()
     const happened: string[] = []
     const numbers = Array.from({ length: 20 }, (_, at) => at)
@@ -275,7 +284,7 @@ describe("the queue of calls", () => {
     expect(read).not.toHaveBeenCalled()
   })
 
-  test("gives a call only what is left of its deadline", async () => {
+  test("the queue of calls gives a call only what is left of its deadline", async () => {
     let now = 0
     const queue = createCallQueue(() => now)
     const first = queue.take(5000, async () => {
@@ -304,7 +313,7 @@ describe("the queue of calls", () => {
     },
   )
 
-  test("goes on after a call that throws", async () => {
+  test("the queue of calls goes on after a call that throws", async () => {
     const queue = createCallQueue()
     await expect(queue.take(5000, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken")
     expect(await queue.take(5000, async () => "next")).toEqual({ kind: "ran", value: "next" })
@@ -321,25 +330,37 @@ describe("whether there may be learnings", () => {
     return { database, changes, run, ledger: open([], { run, env: { PATH, PROG_DB: database } }).ledger }
   }
 
-  test(promised("learning.C3", "is seen in the ledger's files at each change, without a program"), async () => {
-    const { database, changes, ledger, run } = openDatabase()
-    expect(await ledger.mayHaveLearnings(), "no ledger").toBe(false)
-    writeFileSync(database, "SQLite: a task and its log")
-    expect(await ledger.mayHaveLearnings(), "no learning").toBe(false)
-    writeFileSync(changes, "a learning: lrn-0a1b2c")
-    expect(await ledger.mayHaveLearnings(), "not in the database yet").toBe(true)
-    truncateSync(changes)
-    expect(await ledger.mayHaveLearnings(), "not written").toBe(false)
-    writeFileSync(database, "SQLite: a task, its log and lrn-0a1b2c")
-    expect(await ledger.mayHaveLearnings(), "in the database").toBe(true)
-    expect(run).not.toHaveBeenCalled()
-  })
+  test(
+    promised(
+      "learning.C3",
+      "whether there may be learnings is seen in the ledger's files at each change, without a program",
+    ),
+    async () => {
+      const { database, changes, ledger, run } = openDatabase()
+      expect(await ledger.mayHaveLearnings(), "no ledger").toBe(false)
+      writeFileSync(database, "SQLite: a task and its log")
+      expect(await ledger.mayHaveLearnings(), "no learning").toBe(false)
+      writeFileSync(changes, "a learning: lrn-0a1b2c")
+      expect(await ledger.mayHaveLearnings(), "not in the database yet").toBe(true)
+      truncateSync(changes)
+      expect(await ledger.mayHaveLearnings(), "not written").toBe(false)
+      writeFileSync(database, "SQLite: a task, its log and lrn-0a1b2c")
+      expect(await ledger.mayHaveLearnings(), "in the database").toBe(true)
+      expect(run).not.toHaveBeenCalled()
+    },
+  )
 
-  test(promised("learning.C3", "is taken for granted of a large database and of a script's own"), async () => {
-    const { database, ledger } = openDatabase()
-    writeFileSync(database, "")
-    truncateSync(database, 17 * 1024 * 1024)
-    expect(await ledger.mayHaveLearnings()).toBe(true)
-    expect(await openDatabase(`${LEDGER}PROG_DB=elsewhere exec prog "$@"`).ledger.mayHaveLearnings()).toBe(true)
-  })
+  test(
+    promised(
+      "learning.C3",
+      "whether there may be learnings is taken for granted of a large database and of a script's own",
+    ),
+    async () => {
+      const { database, ledger } = openDatabase()
+      writeFileSync(database, "")
+      truncateSync(database, 17 * 1024 * 1024)
+      expect(await ledger.mayHaveLearnings()).toBe(true)
+      expect(await openDatabase(`${LEDGER}PROG_DB=elsewhere exec prog "$@"`).ledger.mayHaveLearnings()).toBe(true)
+    },
+  )
 })

@@ -28,13 +28,13 @@ const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""))
 const plain = text.filter((specification) => splitHandoff(specification).handoff === undefined)
 
 describe("a description", () => {
-  test(promised("compaction.C7", "keeps the specification byte for byte, whatever is in both"), () => {
+  test(promised("compaction.C7", "a description keeps the specification byte for byte, whatever is in both"), () => {
     forAll(2000, [plain, text], (specification, section) => {
       expect(splitHandoff(mergeHandoff(specification, section)).specification).toBe(specification)
     })
   })
 
-  test("holds one handoff: a second replaces the first, the same again changes nothing", () => {
+  test("a description holds one handoff: a second replaces the first, the same again changes nothing", () => {
     forAll(2000, [plain, text, text], (specification, first, second) => {
       const once = mergeHandoff(specification, second)
       expect(mergeHandoff(mergeHandoff(specification, first), second)).toBe(once)
@@ -43,7 +43,7 @@ describe("a description", () => {
     })
   })
 
-  test("keeps a known specification byte for byte even when it looks like a section of Baton's", () => {
+  test("a description keeps a known specification byte for byte even when it looks like a section of Baton's", () => {
     forAll(2000, [text, text, text], (specification, first, second) => {
       const once = mergeHandoff(specification, first, specification)
       expect(once.startsWith(specification)).toBe(true)
@@ -61,7 +61,7 @@ describe("a description", () => {
     })
   })
 
-  test("gives the handoff back as it was put in, readable, in a marked section", () => {
+  test("a description gives the handoff back as it was put in, readable, in a marked section", () => {
     const section = "## Done\n- `a`\n\n## Next\n- b"
     expect(splitHandoff(mergeHandoff("spec", `\n${section}\n`)).handoff).toBe(section)
     expect(splitHandoff("spec")).toEqual({ specification: "spec" })
@@ -70,13 +70,13 @@ describe("a description", () => {
     expect(mergeHandoff("Build it.\n", "Half done.")).toMatch(marked)
   })
 
-  test("keeps what was appended behind the section", () => {
+  test("a description keeps what was appended behind the section", () => {
     const appended = `${mergeHandoff("spec", "one")}\n\nAlso do this.`
     expect(splitHandoff(appended)).toEqual({ specification: "spec\n\nAlso do this.", handoff: "one" })
     expect(mergeHandoff(appended, "two")).toBe(mergeHandoff("spec\n\nAlso do this.", "two"))
   })
 
-  test("replaces a section with CRLF or edited, and drops the copies that racing writers left", () => {
+  test("a description replaces a section with CRLF or edited, and drops the copies that racing writers left", () => {
     const converted = mergeHandoff("a\nb", "one\ntwo").replaceAll("\n", "\r\n")
     expect(splitHandoff(converted)).toEqual({ specification: "a\r\nb", handoff: "one\ntwo" })
     expect(splitHandoff(mergeHandoff(converted, "three"))).toEqual({ specification: "a\r\nb", handoff: "three" })
@@ -90,14 +90,14 @@ describe("a description", () => {
     ["the opening mark", (description: string) => description.replace(/<!-- baton:handoff[^\n]*\n/, "")],
     ["the closing mark", (description: string) => description.replace("\n<!-- /baton:handoff -->", "")],
     ["half of the opening mark", (description: string) => description.replace("<!-- baton:handoff", "<!-- ")],
-  ])("keeps the text when %s is gone, and is whole again after the next merge", (_name, damage) => {
+  ])("a description keeps the text when %s is gone, and is whole again after the next merge", (_name, damage) => {
     const damaged = damage(mergeHandoff("spec", "one"))
     const mended = mergeHandoff(damaged, "two")
     expect(splitHandoff(mended)).toEqual({ specification: damaged, handoff: "two" })
     expect(mergeHandoff(mended, "three")).toBe(mergeHandoff(damaged, "three"))
   })
 
-  test("takes nothing for a section that goes on in the last line of a known specification", () => {
+  test("a description takes nothing for a section that goes on in the last line of a known specification", () => {
     const quoted = mergeHandoff("", "quoted")
     const written = `Write ${quoted}`
     expect(splitHandoff(mergeHandoff(written, "one", "Write ")).specification).toBe(written)
@@ -115,34 +115,40 @@ describe("a description", () => {
 })
 
 describe("a text for the ledger", () => {
-  test("is sent whole while it fits", () => {
+  test("a text for the ledger is sent whole while it fits", () => {
     forAll(100, [fc.string({ unit: "grapheme" })], (text) => {
       expect(truncateBytes("ts-000001", text, 10_000)).toEqual({ kind: "whole", text: toArgument(text) })
     })
   })
 
-  test(promised("ledger.D1", "is cut between characters, with a pointer to the whole, when it is too long"), () => {
-    const long = fc.string({ unit: "grapheme", minLength: 200 })
-    forAll(100, [long, fc.integer({ min: 120, max: 400 })], (text, limit) => {
-      const full = toArgument(text)
-      fc.pre(Buffer.byteLength(full) > limit)
-      const fitted = truncateBytes("TS-00000A", text, limit)
-      if (fitted.kind !== "cut") throw new Error(`expected a cut text, received ${fitted.kind}`)
-      const [kept = ""] = fitted.text.split("\n\n[cut: ")
-      expect(Buffer.byteLength(fitted.text)).toBeLessThanOrEqual(limit)
-      expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
-      expect(full.startsWith(kept)).toBe(true)
-      expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
-      expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
-      expect(truncateBytes("TS-00000A", text, limit)).toEqual(fitted)
-    })
-  })
+  test(
+    promised(
+      "ledger.D1",
+      "a text for the ledger is cut between characters, with a pointer to the whole, when it is too long",
+    ),
+    () => {
+      const long = fc.string({ unit: "grapheme", minLength: 200 })
+      forAll(100, [long, fc.integer({ min: 120, max: 400 })], (text, limit) => {
+        const full = toArgument(text)
+        fc.pre(Buffer.byteLength(full) > limit)
+        const fitted = truncateBytes("TS-00000A", text, limit)
+        if (fitted.kind !== "cut") throw new Error(`expected a cut text, received ${fitted.kind}`)
+        const [kept = ""] = fitted.text.split("\n\n[cut: ")
+        expect(Buffer.byteLength(fitted.text)).toBeLessThanOrEqual(limit)
+        expect(Buffer.byteLength(fitted.text)).toBeGreaterThan(limit - 4)
+        expect(full.startsWith(kept)).toBe(true)
+        expect(fitted).toMatchObject({ full, file: expect.stringMatching(/^ts-00000a-[0-9a-f]{12}\.md$/) })
+        expect(fitted.text).toContain(`.opencode/state/long-texts/${fitted.file}]`)
+        expect(truncateBytes("TS-00000A", text, limit)).toEqual(fitted)
+      })
+    },
+  )
 
   test("loses what no program can receive, and nothing else", () => {
     expect(toArgument("a\0b\ud800c🎉\r\n")).toBe("a\u2400b\ufffdc🎉\r\n")
   })
 
-  test("is refused when not even the pointer fits, and keeps its file inside the folder", () => {
+  test("a text for the ledger is refused when not even the pointer fits, and keeps its file inside the folder", () => {
     expect(truncateBytes("ts-000001", "x".repeat(100), 50)).toEqual({ kind: "no-room" })
     const fitted = truncateBytes("../../etc/x", "y".repeat(500), 300)
     expect(fitted).toMatchObject({ kind: "cut", file: expect.stringMatching(/^[a-z0-9_-]+\.md$/) })

@@ -114,31 +114,37 @@ describe("the outbox", () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test(promised("notices.A1", "says once that records wait, and that they are delivered again"), async () => {
-    const { open, script } = setUp()
-    const told: string[] = []
-    const outbox = open({ notices: ({ title, isProblem }) => void told.push(`${title} ${isProblem}`) })
-    script.readable = false
-    await deliver(outbox, entry("one"))
-    for (let tries = 0; tries < 3; tries++) await outbox.drain()
-    expect(told).toEqual(["records wait for the ledger true"])
-    script.readable = true
-    for (let tries = 0; tries < 2; tries++) await outbox.drain()
-    expect(told.slice(1)).toEqual(["records are delivered again true"])
-  })
+  test(
+    promised("notices.A1", "the outbox says once that records wait, and that they are delivered again"),
+    async () => {
+      const { open, script } = setUp()
+      const told: string[] = []
+      const outbox = open({ notices: ({ title, isProblem }) => void told.push(`${title} ${isProblem}`) })
+      script.readable = false
+      await deliver(outbox, entry("one"))
+      for (let tries = 0; tries < 3; tries++) await outbox.drain()
+      expect(told).toEqual(["records wait for the ledger true"])
+      script.readable = true
+      for (let tries = 0; tries < 2; tries++) await outbox.drain()
+      expect(told.slice(1)).toEqual(["records are delivered again true"])
+    },
+  )
 
-  test(promised("ledger.D2", "has an entry on disk before the ledger is called, and nothing before it"), async () => {
-    const { open, script, files, task, outboxFolder, calls } = setUp()
-    const seen: number[] = []
-    script.gate = async () => void seen.push(files().length)
-    const outbox = open()
-    expect(existsSync(outboxFolder)).toBe(false)
-    expect(calls).toEqual([])
-    await deliver(outbox, entry("one"))
-    expect(seen).toEqual([1])
-    expect(task().messages).toEqual(["one"])
-    expect(files()).toEqual([])
-  })
+  test(
+    promised("ledger.D2", "the outbox has an entry on disk before the ledger is called, and nothing before it"),
+    async () => {
+      const { open, script, files, task, outboxFolder, calls } = setUp()
+      const seen: number[] = []
+      script.gate = async () => void seen.push(files().length)
+      const outbox = open()
+      expect(existsSync(outboxFolder)).toBe(false)
+      expect(calls).toEqual([])
+      await deliver(outbox, entry("one"))
+      expect(seen).toEqual([1])
+      expect(task().messages).toEqual(["one"])
+      expect(files()).toEqual([])
+    },
+  )
 
   test(promised("start.A2", "the outbox delivers once the work that a request waits for is done"), async () => {
     const { open, calls, files } = setUp()
@@ -153,15 +159,18 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test(promised("ledger.D2", "writes a line once whose record an ended process delivered or added twice"), async () => {
-    const { open, task, files, leave } = setUp()
-    const [line, other] = ["Compaction 1: It is done. (session ses_1)", "Compaction 1: It is done. (session ses_2)"]
-    task().messages.push(line)
-    await leave([entry(line), entry(other), entry(other)])
-    await open().flush(5000)
-    expect(task().messages).toEqual([line, other])
-    expect(files()).toEqual([])
-  })
+  test(
+    promised("ledger.D2", "the outbox writes a line once whose record an ended process delivered or added twice"),
+    async () => {
+      const { open, task, files, leave } = setUp()
+      const [line, other] = ["Compaction 1: It is done. (session ses_1)", "Compaction 1: It is done. (session ses_2)"]
+      task().messages.push(line)
+      await leave([entry(line), entry(other), entry(other)])
+      await open().flush(5000)
+      expect(task().messages).toEqual([line, other])
+      expect(files()).toEqual([])
+    },
+  )
 
   test("retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
@@ -172,16 +181,19 @@ describe("the outbox", () => {
     expect(log.lines.filter(({ message }) => message.includes("outbox waits"))).toHaveLength(3)
   })
 
-  test(promised("ledger.D2", "keeps the order even when the clock goes back between two processes"), async () => {
-    const { open, leave, files, task } = setUp()
-    const later = { now: () => new Date("2026-06-02T00:00:00Z") }
-    await leave([entry("one"), entry("two"), entry("three")], later)
-    expect(files()).toHaveLength(3)
-    await deliver(open({ now: () => new Date("2026-06-01T00:00:00Z") }), entry("four"))
-    expect(task().messages).toEqual(["one", "two", "three", "four"])
-  })
+  test(
+    promised("ledger.D2", "the outbox keeps the order even when the clock goes back between two processes"),
+    async () => {
+      const { open, leave, files, task } = setUp()
+      const later = { now: () => new Date("2026-06-02T00:00:00Z") }
+      await leave([entry("one"), entry("two"), entry("three")], later)
+      expect(files()).toHaveLength(3)
+      await deliver(open({ now: () => new Date("2026-06-01T00:00:00Z") }), entry("four"))
+      expect(task().messages).toEqual(["one", "two", "three", "four"])
+    },
+  )
 
-  test("waits for a program that an ended process may have left running", async () => {
+  test("the outbox waits for a program that an ended process may have left running", async () => {
     const { open, files, task, outboxFolder, leave } = setUp()
     await leave([entry("one")])
     const lock = join(outboxFolder, "lock")
@@ -241,19 +253,22 @@ describe("the outbox", () => {
     expect(readFileSync(parked?.file ?? "", "utf8")).toBe(text)
   })
 
-  test(promised("ledger.D2", "reads for a queue the records alone whose name says they may be of it"), async () => {
-    const { open, leave, files, outboxFolder, state } = setUp()
-    await leave([entry("a"), entry("b", OTHER), handoff("h")])
-    const read = (name: string) => readFileSync(join(outboxFolder, name), "utf8")
-    const [other = ""] = files().filter((name) => read(name).includes(OTHER))
-    // It would be found by what it holds.
-    const [own = ""] = files().filter((name) => read(name).includes('"a"'))
-    writeFileSync(join(outboxFolder, other), read(own))
-    expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
-    expect(await createOutboxStore(state).list()).toHaveLength(3)
-  })
+  test(
+    promised("ledger.D2", "the outbox reads for a queue the records alone whose name says they may be of it"),
+    async () => {
+      const { open, leave, files, outboxFolder, state } = setUp()
+      await leave([entry("a"), entry("b", OTHER), handoff("h")])
+      const read = (name: string) => readFileSync(join(outboxFolder, name), "utf8")
+      const [other = ""] = files().filter((name) => read(name).includes(OTHER))
+      // It would be found by what it holds.
+      const [own = ""] = files().filter((name) => read(name).includes('"a"'))
+      writeFileSync(join(outboxFolder, other), read(own))
+      expect(await open().pending(TASK)).toEqual([entry("a"), handoff("h")])
+      expect(await createOutboxStore(state).list()).toHaveLength(3)
+    },
+  )
 
-  test("lets a refused record hold up its own task alone", async () => {
+  test("the outbox lets a refused record hold up its own task alone", async () => {
     const { open, script, task } = setUp()
     script.fault = ({ id }) => (id === TASK ? "refused" : "none")
     const outbox = open()
@@ -268,21 +283,24 @@ describe("the outbox", () => {
   test.each([
     ["the disk is full", "ENOSPC", fillDisk],
     ["a file stands in its folder's place", "EEXIST", blockOutbox],
-  ])(promised("ledger.D2", "goes to the ledger directly while %s, and says so"), async (_what, reason, harm) => {
-    const set = setUp()
-    harm(set)
-    const outbox = set.open()
-    await outbox.add(entry("one"))
-    await outbox.add(entry("two"))
-    await outbox.flush(5000)
-    expect(set.task().messages).toEqual(["one", "two"])
-    const extra = { taskID: TASK, reason: expect.stringContaining(reason) }
-    const warning = { message: expect.stringContaining("cannot be written"), extra }
-    expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
-    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
-  })
+  ])(
+    promised("ledger.D2", "the outbox goes to the ledger directly while %s, and says so"),
+    async (_what, reason, harm) => {
+      const set = setUp()
+      harm(set)
+      const outbox = set.open()
+      await outbox.add(entry("one"))
+      await outbox.add(entry("two"))
+      await outbox.flush(5000)
+      expect(set.task().messages).toEqual(["one", "two"])
+      const extra = { taskID: TASK, reason: expect.stringContaining(reason) }
+      const warning = { message: expect.stringContaining("cannot be written"), extra }
+      expect(set.log.lines.filter(({ level }) => level === "warn")).toMatchObject([warning, warning])
+      expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+    },
+  )
 
-  test("holds a record in memory when disk and ledger both refuse, and saves it once one of them does not", async () => {
+  test("the outbox holds a record in memory when disk and ledger both refuse, and saves it once one of them does not", async () => {
     const { open, script, disk, log, task } = setUp()
     disk.full = true
     script.readable = false
@@ -297,20 +315,23 @@ describe("the outbox", () => {
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
-  test(promised("ledger.D2", "keeps the order while earlier records wait and the disk is full"), async () => {
-    const set = setUp()
-    const { open, script, task, files } = set
-    script.readable = false
-    const outbox = open()
-    await deliver(outbox, entry("saved"), handoff("saved"))
-    fillDisk(set)
-    script.readable = true
-    await deliver(outbox, entry("direct"), handoff("direct"))
-    expect(task().messages).toEqual(["saved", "direct"])
-    expect(splitHandoffs(task().description).handoffs).toEqual(["direct"])
-    expect(files()).toEqual([])
-    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
-  })
+  test(
+    promised("ledger.D2", "the outbox keeps the order while earlier records wait and the disk is full"),
+    async () => {
+      const set = setUp()
+      const { open, script, task, files } = set
+      script.readable = false
+      const outbox = open()
+      await deliver(outbox, entry("saved"), handoff("saved"))
+      fillDisk(set)
+      script.readable = true
+      await deliver(outbox, entry("direct"), handoff("direct"))
+      expect(task().messages).toEqual(["saved", "direct"])
+      expect(splitHandoffs(task().description).handoffs).toEqual(["direct"])
+      expect(files()).toEqual([])
+      expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+    },
+  )
 
   test(promised("ledger.D2", "delivers the records of a folder that was away, and no older handoff"), async () => {
     const set = setUp()
@@ -332,7 +353,7 @@ describe("the outbox", () => {
     expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
   })
 
-  test("goes on at once when its folder was away in the middle of a delivery", async () => {
+  test("the outbox goes on at once when its folder was away in the middle of a delivery", async () => {
     const set = setUp()
     const { open, script, task, files } = set
     const { reached, release, letOthersPass } = holdLedger(script)
@@ -350,23 +371,26 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test(promised("ledger.D2", "writes a record once that no process can remove, since the disk refuses"), async () => {
-    const { open, disk, leave, files, outboxFolder, task } = setUp()
-    await leave([entry("Compaction 1: one (session ses_1)")])
-    const [name = ""] = files()
-    const path = join(outboxFolder, name)
-    const text = readFileSync(path, "utf8")
-    disk.full = true
-    for (const message of ["two", "three"]) {
-      const outbox = open()
-      await deliver(outbox, entry(message))
-      outbox.stop()
-      writeFileSync(path, text)
-    }
-    expect(task().messages).toEqual(["Compaction 1: one (session ses_1)", "two", "three"])
-  })
+  test(
+    promised("ledger.D2", "the outbox writes a record once that no process can remove, since the disk refuses"),
+    async () => {
+      const { open, disk, leave, files, outboxFolder, task } = setUp()
+      await leave([entry("Compaction 1: one (session ses_1)")])
+      const [name = ""] = files()
+      const path = join(outboxFolder, name)
+      const text = readFileSync(path, "utf8")
+      disk.full = true
+      for (const message of ["two", "three"]) {
+        const outbox = open()
+        await deliver(outbox, entry(message))
+        outbox.stop()
+        writeFileSync(path, text)
+      }
+      expect(task().messages).toEqual(["Compaction 1: one (session ses_1)", "two", "three"])
+    },
+  )
 
-  test("waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
+  test("the outbox waits for what is being delivered before a record that the disk refuses goes to the ledger", async () => {
     const { open, script, disk, log, task } = setUp()
     const { reached, release, letOthersPass } = holdLedger(script)
     const outbox = open()
@@ -385,7 +409,7 @@ describe("the outbox", () => {
   })
 
   test(
-    promised("words.C1", "holds no caller up while the disk refuses and the ledger is slow; a flush waits"),
+    promised("words.C1", "the outbox holds no caller up while the disk refuses and the ledger is slow; a flush waits"),
     async () => {
       const { open, script, disk, task } = setUp()
       const { reached, release } = holdLedger(script)
@@ -401,7 +425,7 @@ describe("the outbox", () => {
     },
   )
 
-  test("ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
+  test("the outbox ends a flush at its deadline when the ledger hangs, and delivers nothing twice", async () => {
     const { open, script, files, task } = setUp()
     const { reached, release, letOthersPass } = holdLedger(script)
     const outbox = open()
@@ -481,7 +505,7 @@ describe("the outbox", () => {
     })
   })
 
-  test(promised("ledger.D2", "comes once and in order, whatever fails"), async () => {
+  test(promised("ledger.D2", "the outbox comes once and in order, whatever fails"), async () => {
     const fault = fc.constantFrom<Fault>("none", "none", "refused", "unavailable", "written-unheard")
     const message = fc.record({ id: fc.constantFrom(TASK, OTHER), text: fc.constantFrom("a", "b", "") })
     const disks = fc.array(fc.boolean(), { maxLength: 3 })

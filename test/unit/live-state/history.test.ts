@@ -28,7 +28,7 @@ describe("the history of an agent", () => {
     ["turns and a handoff", asks, over, ["290 idle", "300 handoff", "300 turn 3"]],
     ["another session, with its own turns", sample(100), another, ["200 session", "200 busy"]],
     ["its end", sample(100), sample(200, { doing: { kind: "gone" } }), ["200 gone"]],
-  ])(promised("live-state.C2", "has %s"), (_what, before, after, events) => {
+  ])(promised("live-state.C2", "the history of an agent has %s"), (_what, before, after, events) => {
     expect(eventsBetween(before, after).map((event) => Object.values(event).join(" "))).toEqual(events)
   })
 

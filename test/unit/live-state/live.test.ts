@@ -46,38 +46,50 @@ describe("the stream of a page", () => {
   }
   const keysOf = (message: { agents: { key: string }[] }) => message.agents.map(({ key }) => key)
 
-  test(promised("live-state.C3", "is one message for a page that does not read, then all agents"), async () => {
-    const { page, messages, last, response } = await open()
-    page.isFull = true
-    agents = [observed("a"), observed("b")]
-    await stream.tick()
-    for (let n = 0; n < 100; n++) {
-      agents = [observed("a"), observed("b", { c2c_alias: String(n) })]
+  test(
+    promised("live-state.C3", "the stream of a page is one message for a page that does not read, then all agents"),
+    async () => {
+      const { page, messages, last, response } = await open()
+      page.isFull = true
+      agents = [observed("a"), observed("b")]
       await stream.tick()
-    }
-    expect(messages()).toHaveLength(2)
-    page.isFull = false
-    response.emit("drain")
-    expect([keysOf(last()), last().agents[1].name]).toEqual([["a", "b"], "99"])
-  })
+      for (let n = 0; n < 100; n++) {
+        agents = [observed("a"), observed("b", { c2c_alias: String(n) })]
+        await stream.tick()
+      }
+      expect(messages()).toHaveLength(2)
+      page.isFull = false
+      response.emit("drain")
+      expect([keysOf(last()), last().agents[1].name]).toEqual([["a", "b"], "99"])
+    },
+  )
 
-  test(promised("live-state.C3", "ends for a page that has not read for half a minute"), async () => {
-    const { page, socket } = await open()
-    const closed = vi.fn()
-    socket.on("close", closed)
-    page.isFull = true
-    agents = [observed("a")]
-    await vi.advanceTimersByTimeAsync(29_000)
-    expect(closed).not.toHaveBeenCalled()
-    await vi.advanceTimersByTimeAsync(2_000)
-    expect(closed).toHaveBeenCalledOnce()
-  })
+  test(
+    promised("live-state.C3", "the stream of a page ends for a page that has not read for half a minute"),
+    async () => {
+      const { page, socket } = await open()
+      const closed = vi.fn()
+      socket.on("close", closed)
+      page.isFull = true
+      agents = [observed("a")]
+      await vi.advanceTimersByTimeAsync(29_000)
+      expect(closed).not.toHaveBeenCalled()
+      await vi.advanceTimersByTimeAsync(2_000)
+      expect(closed).toHaveBeenCalledOnce()
+    },
+  )
 
-  test(promised("live-state.C2", "has a sign of life every five seconds: silence is a lost connection"), async () => {
-    const { messages } = await open()
-    await vi.advanceTimersByTimeAsync(16_000)
-    expect(messages().slice(1)).toEqual([5_000, 10_000, 15_000].map((now) => ({ now, keys: ["a", "b"], agents: [] })))
-  })
+  test(
+    promised(
+      "live-state.C2",
+      "the stream of a page has a sign of life every five seconds: silence is a lost connection",
+    ),
+    async () => {
+      const { messages } = await open()
+      await vi.advanceTimersByTimeAsync(16_000)
+      expect(messages().slice(1)).toEqual([5_000, 10_000, 15_000].map((now) => ({ now, keys: ["a", "b"], agents: [] })))
+    },
+  )
 })
 
 test(promised("live-state.C2", "an agent on the page has its task's newest five log entries, within bounds"), () => {

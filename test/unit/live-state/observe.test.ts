@@ -56,9 +56,12 @@ describe("what an observer sees", () => {
     [`${PROGRESS}\n\n- 2 files changed`, "work in progress: 2 files changed"],
     ["Next: the lexer\nand more", "Next: the lexer"],
     ["\n", undefined],
-  ])(promised("live-state.C1", "shows the next step of a handoff: of %j it is %j"), (section, line) => {
-    expect(renderHandoff(section)).toBe(line)
-  })
+  ])(
+    promised("live-state.C1", "what an observer sees shows the next step of a handoff: of %j it is %j"),
+    (section, line) => {
+      expect(renderHandoff(section)).toBe(line)
+    },
+  )
 
   const asked = (id: string) => ({ pendingQuestion: { id, text: "Which one?", header: "", options: [] } })
   const permission = (title: string, subject?: string) => ({
@@ -67,23 +70,29 @@ describe("what an observer sees", () => {
   })
   const idle = { agent: { ...found().state.agent, is_idle: true }, extensions: undefined }
 
-  test(promised("live-state.C1", "is who it is, what it does and since when, its task, counts and records"), () => {
-    expect(render([view()])).toBe(
-      [
-        "my-project",
-        "● opencode-project  busy, 12 min",
-        "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
-        "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
-        "    claimed by ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
-        "    handoff: after compaction 2, next: Run the tests",
-        "    two",
-        "    three",
-        "    four",
-        "",
-        "",
-      ].join("\n"),
-    )
-  })
+  test(
+    promised(
+      "live-state.C1",
+      "what an observer sees is who it is, what it does and since when, its task, counts and records",
+    ),
+    () => {
+      expect(render([view()])).toBe(
+        [
+          "my-project",
+          "● opencode-project  busy, 12 min",
+          "    ts-b54507 (worker) Teach the parser CRLF [in_progress]",
+          "    ses_1 · p/m · 3 turns · 2 compactions · 1 handoff · 12,345 tokens",
+          "    claimed by ada (session ses_1 on host in /project) since 2026-01-01 00:10 UTC",
+          "    handoff: after compaction 2, next: Run the tests",
+          "    two",
+          "    three",
+          "    four",
+          "",
+          "",
+        ].join("\n"),
+      )
+    },
+  )
 
   test.each([
     [permission("bash"), "! my-project · opencode-project  asks permission, 12 min\n    bash\n"],
@@ -97,27 +106,33 @@ describe("what an observer sees", () => {
     [{ agent: { is_idle: null } }, "○ opencode-project  started"],
   ])(promised("live-state.C1", "%j shows as %j"), (state, line) => expect(render([view(state)])).toContain(line))
 
-  test(promised("live-state.C1", "begins with who waits for a person in any project, ends with who is gone"), () => {
-    const gone = { ...view(idle, false), name: "gone-agent" }
-    const crashed = { ...view({}, false), name: "crashed-agent" }
-    const waiting = { ...view(permission("bash")), name: "waiting-agent" }
-    const other = { ...view(asked("q")), project: "z-project", name: "z-agent" }
-    const text = render([gone, crashed, view(), other, waiting])
-    const order = [
-      "Waiting for you",
-      "waiting-agent",
-      "z-agent",
-      "\nmy-project\n",
-      "busy",
-      "crashed-agent",
-      "gone-agent",
-    ]
-    const places = order.map((name) => text.indexOf(name))
-    expect(places).toEqual(places.toSorted((a, b) => a - b))
-    expect(places[0]).toBe(0)
-    expect(text).toContain("· gone-agent  gone, 1 min")
-    expect(text).toContain("✗ crashed-agent  crashed, 1 min")
-  })
+  test(
+    promised(
+      "live-state.C1",
+      "what an observer sees begins with who waits for a person in any project, ends with who is gone",
+    ),
+    () => {
+      const gone = { ...view(idle, false), name: "gone-agent" }
+      const crashed = { ...view({}, false), name: "crashed-agent" }
+      const waiting = { ...view(permission("bash")), name: "waiting-agent" }
+      const other = { ...view(asked("q")), project: "z-project", name: "z-agent" }
+      const text = render([gone, crashed, view(), other, waiting])
+      const order = [
+        "Waiting for you",
+        "waiting-agent",
+        "z-agent",
+        "\nmy-project\n",
+        "busy",
+        "crashed-agent",
+        "gone-agent",
+      ]
+      const places = order.map((name) => text.indexOf(name))
+      expect(places).toEqual(places.toSorted((a, b) => a - b))
+      expect(places[0]).toBe(0)
+      expect(text).toContain("· gone-agent  gone, 1 min")
+      expect(text).toContain("✗ crashed-agent  crashed, 1 min")
+    },
+  )
 
   test.each([
     [{ state: "nonsense" }],
@@ -129,19 +144,22 @@ describe("what an observer sees", () => {
         extensions: { waiting: [7, null, { kind: "x" }, { kind: "question", options: 7 }], retry: [], place: 7 },
       },
     ],
-  ])(promised("live-state.C2", "is made of whatever a statefile holds: %j"), (state) => {
+  ])(promised("live-state.C2", "what an observer sees is made of whatever a statefile holds: %j"), (state) => {
     expect(() => JSON.stringify(view(state))).not.toThrow()
   })
 
-  test(promised("live-state.C2", "has the permission's words, and the question's with its options"), () => {
-    const pendingQuestion = { id: "q", header: "H", text: "Which one?", options: ["a", "b"] }
-    const state = { ...permission("bash", "rm -rf build"), pendingQuestion }
-    expect(view(state).waits).toEqual([
-      { kind: "permission", id: "p", title: "bash", type: "bash", subject: "rm -rf build" },
-      { kind: "question", id: "q", header: "H", text: "Which one?", options: ["a", "b"] },
-    ])
-    expect(view(state, false)).toMatchObject({ doing: { kind: "crashed" }, waits: [] })
-  })
+  test(
+    promised("live-state.C2", "what an observer sees has the permission's words, and the question's with its options"),
+    () => {
+      const pendingQuestion = { id: "q", header: "H", text: "Which one?", options: ["a", "b"] }
+      const state = { ...permission("bash", "rm -rf build"), pendingQuestion }
+      expect(view(state).waits).toEqual([
+        { kind: "permission", id: "p", title: "bash", type: "bash", subject: "rm -rf build" },
+        { kind: "question", id: "q", header: "H", text: "Which one?", options: ["a", "b"] },
+      ])
+      expect(view(state, false)).toMatchObject({ doing: { kind: "crashed" }, waits: [] })
+    },
+  )
 
   const LISTED = {
     kind: "permission",
@@ -216,13 +234,16 @@ describe("what an observer sees", () => {
     ])
   })
 
-  test(promised("live-state.C1", "is cut to the terminal, and what an agent wrote cannot steer it"), () => {
-    const news = { ...NEWS, title: "x".repeat(500) }
-    const text = render([{ ...view(), name: "evil\u001b[2J\u0007\nname", news }], 40)
-    expect(text).toContain("● evil name  busy")
-    expect(text.includes("\u001b") || text.includes("\u0007")).toBe(false)
-    for (const line of text.split("\n")) expect(Array.from(line).length).toBeLessThanOrEqual(40)
-  })
+  test(
+    promised("live-state.C1", "what an observer sees is cut to the terminal, and what an agent wrote cannot steer it"),
+    () => {
+      const news = { ...NEWS, title: "x".repeat(500) }
+      const text = render([{ ...view(), name: "evil\u001b[2J\u0007\nname", news }], 40)
+      expect(text).toContain("● evil name  busy")
+      expect(text.includes("\u001b") || text.includes("\u0007")).toBe(false)
+      for (const line of text.split("\n")) expect(Array.from(line).length).toBeLessThanOrEqual(40)
+    },
+  )
 
   test.each([
     ["2026-01-01T00:59:55.000Z", "5 s"],

@@ -62,7 +62,7 @@ describe("an observer", () => {
     agent: { is_idle: true, turn_count: turns, last_step: { event_type: "session.idle", at } },
   })
 
-  test(promised("live-state.C1", "keeps agents of one name in folders of one name apart"), async () => {
+  test(promised("live-state.C1", "an observer keeps agents of one name in folders of one name apart"), async () => {
     const parent = temporaryFolder()
     const roots = ["one/app", "two/app"].map((path) => join(parent, path))
     const times = ["2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"]
@@ -88,24 +88,27 @@ describe("an observer", () => {
     )
   })
 
-  test(promised("live-state.C2", "keeps what it saw of an agent, and the agent if nothing is new"), async () => {
-    const root = temporaryFolder()
-    const folder = liveFolder(root)
-    const { look } = observe(root)
-    const kinds = async () => (await look())[0]?.history.map(({ kind }) => kind)
-    write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 0 } })
-    const [first] = await look()
-    expect([first?.view.since, first?.history.map(({ kind }) => kind)]).toEqual([undefined, ["busy"]])
-    expect((await look())[0]).toBe(first)
-    write(folder, "one", process.pid, idleAt("2026-01-01T00:00:00.000Z", 1))
-    expect(await kinds()).toEqual(["busy", "turn", "idle"])
-    write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 1 } })
-    expect((await look())[0]?.view.since).toBe("2026-01-01T00:00:00.000Z")
-    write(folder, "one", DEAD, { agent: { is_idle: false, turn_count: 1 } })
-    expect((await kinds())?.at(-1)).toBe("gone")
-  })
+  test(
+    promised("live-state.C2", "an observer keeps what it saw of an agent, and the agent if nothing is new"),
+    async () => {
+      const root = temporaryFolder()
+      const folder = liveFolder(root)
+      const { look } = observe(root)
+      const kinds = async () => (await look())[0]?.history.map(({ kind }) => kind)
+      write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 0 } })
+      const [first] = await look()
+      expect([first?.view.since, first?.history.map(({ kind }) => kind)]).toEqual([undefined, ["busy"]])
+      expect((await look())[0]).toBe(first)
+      write(folder, "one", process.pid, idleAt("2026-01-01T00:00:00.000Z", 1))
+      expect(await kinds()).toEqual(["busy", "turn", "idle"])
+      write(folder, "one", process.pid, { agent: { is_idle: false, turn_count: 1 } })
+      expect((await look())[0]?.view.since).toBe("2026-01-01T00:00:00.000Z")
+      write(folder, "one", DEAD, { agent: { is_idle: false, turn_count: 1 } })
+      expect((await kinds())?.at(-1)).toBe("gone")
+    },
+  )
 
-  test(promised("live-state.C3", "keeps a bounded history"), async () => {
+  test(promised("live-state.C3", "an observer keeps a bounded history"), async () => {
     const root = temporaryFolder()
     const { look } = observe(root)
     for (let n = 0; n < MAX_EVENTS + 10; n++) {

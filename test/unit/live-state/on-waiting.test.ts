@@ -36,7 +36,10 @@ describe("the account's command", () => {
   const ON = { onWaiting: ["notify", "--me"] }
 
   test(
-    promised("waiting.B2", "is run once for each, with its parts as JSON and as variables, and no shell"),
+    promised(
+      "waiting.B2",
+      "the account's command is run once for each, with its parts as JSON and as variables, and no shell",
+    ),
     async () => {
       const { tell, waiting, permission, calls, log } = setUp(ON)
       tell()
@@ -67,7 +70,7 @@ describe("the account's command", () => {
     },
   )
 
-  test(promised("waiting.B2", "is not run for what was answered at once"), async () => {
+  test(promised("waiting.B2", "the account's command is not run for what was answered at once"), async () => {
     const { tell, waiting, permission, calls } = setUp(ON)
     tell()
     waiting.splice(0, 1, permission())

@@ -72,12 +72,15 @@ describe("a request", () => {
     expect(new Set(own)).toEqual(new Set(["asset"]))
   })
 
-  test(promised("live-state.C2", "is answered under a policy that lets nothing in from anywhere else"), () => {
-    const policy = SECURITY_HEADERS["Content-Security-Policy"] ?? ""
-    for (const part of ["default-src 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
-      expect(policy).toContain(part)
-    expect(policy).not.toMatch(/unsafe|https?:|\*|data:/)
-  })
+  test(
+    promised("live-state.C2", "a request is answered under a policy that lets nothing in from anywhere else"),
+    () => {
+      const policy = SECURITY_HEADERS["Content-Security-Policy"] ?? ""
+      for (const part of ["default-src 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+        expect(policy).toContain(part)
+      expect(policy).not.toMatch(/unsafe|https?:|\*|data:/)
+    },
+  )
 })
 
 describe("the timeline", () => {
@@ -97,11 +100,14 @@ describe("the timeline", () => {
     expect(paths.handoff).toMatch(/^M76\.5 /)
   })
 
-  test(promised("live-state.C2", "shows the shortest wait, and work in bits too short for a pixel"), () => {
-    const long = { from: 0, to: 100_000, width: 100 }
-    expect(draw([point(50_000, "permission"), point(50_010, "busy")], long).permission).toContain("h3v")
-    expect(draw([point(10, "busy"), point(11, "idle")], long).busy).toContain("h0.6v")
-  })
+  test(
+    promised("live-state.C2", "the timeline shows the shortest wait, and work in bits too short for a pixel"),
+    () => {
+      const long = { from: 0, to: 100_000, width: 100 }
+      expect(draw([point(50_000, "permission"), point(50_010, "busy")], long).permission).toContain("h3v")
+      expect(draw([point(10, "busy"), point(11, "idle")], long).busy).toContain("h0.6v")
+    },
+  )
 
   test(promised("live-state.C2", "draws only what is in its frame, and what reaches into it"), () => {
     const points = [point(0, "busy"), point(50, "compaction"), point(150, "idle")]
@@ -109,13 +115,16 @@ describe("the timeline", () => {
     expect(paths).toMatchObject({ busy: "M0 11h50v11h-50z", compaction: "" })
   })
 
-  test(promised("live-state.C3", "is as long as its width lets it be, however many marks there are"), () => {
-    const many = Array.from({ length: 5_000 }, (_, at) => point(at, "turn"))
-    const { turn } = draw(many, { from: 0, to: 5_000, width: 100 })
-    expect(turn.split("M").length - 1).toBeLessThanOrEqual(51)
-  })
+  test(
+    promised("live-state.C3", "the timeline is as long as its width lets it be, however many marks there are"),
+    () => {
+      const many = Array.from({ length: 5_000 }, (_, at) => point(at, "turn"))
+      const { turn } = draw(many, { from: 0, to: 5_000, width: 100 })
+      expect(turn.split("M").length - 1).toBeLessThanOrEqual(51)
+    },
+  )
 
-  test(promised("live-state.C2", "is as long as what was seen, and says in words what it shows"), () => {
+  test(promised("live-state.C2", "the timeline is as long as what was seen, and says in words what it shows"), () => {
     expect([0, 60_000, 6 * 60_000, 9e9].map((ms) => fittingSpan(ms).minutes)).toEqual([2, 2, 15, 360])
     expect(axisMinutes({ minutes: 15, step: 5 })).toEqual([15, 10, 5, 0])
     const points = [point(0, "busy"), { ...point(1, "turn"), count: 3 }, point(2, "question")]

@@ -61,51 +61,63 @@ const question = (id: string) => ({
 })
 
 describe("the published state", () => {
-  test(promised("live-state.A1", "begins with every field of the protocol, unknown ones null"), () => {
-    const { lines } = setUp({ strict: true })
-    expect(lines[0]).toEqual({
-      event: "state.snapshot",
-      ts: "2026-01-01T00:00:00.001Z",
-      state: {
-        ...IDENTITY,
-        root_opencode_session_id: null,
-        state_last_updated_at: "2026-01-01T00:00:00.001Z",
-        agent: { is_idle: null, turn_count: 0, step_count: 0, last_step: null, provider_id: null, model_id: null },
-        tui_focus: { ty: "unknown", details: null },
-        prompt: { has_text: null },
-        pendingQuestion: null,
-      },
-    })
-  })
+  test(
+    promised("live-state.A1", "the published state begins with every field of the protocol, unknown ones null"),
+    () => {
+      const { lines } = setUp({ strict: true })
+      expect(lines[0]).toEqual({
+        event: "state.snapshot",
+        ts: "2026-01-01T00:00:00.001Z",
+        state: {
+          ...IDENTITY,
+          root_opencode_session_id: null,
+          state_last_updated_at: "2026-01-01T00:00:00.001Z",
+          agent: { is_idle: null, turn_count: 0, step_count: 0, last_step: null, provider_id: null, model_id: null },
+          tui_focus: { ty: "unknown", details: null },
+          prompt: { has_text: null },
+          pendingQuestion: null,
+        },
+      })
+    },
+  )
 
-  test(promised(["live-state.A4", "live-state.A5"], "counts turns on idle alone, and steps on the four events"), () => {
-    const { send, state, turn, idle } = start()
-    turn()
-    idle()
-    send("session.status", { sessionID: ROOT, status: { type: "busy" } })
-    send("permission.asked", permission)
-    send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "once" })
-    send("session.compacted", { sessionID: ROOT })
-    idle()
-    const last_step = { event_type: "session.idle", details: { session_id: ROOT } }
-    const agent = { is_idle: true, turn_count: 2, step_count: 4, last_step }
-    expect(state()).toMatchObject({ agent, extensions: { compactions: 1 } })
-  })
+  test(
+    promised(
+      ["live-state.A4", "live-state.A5"],
+      "the published state counts turns on idle alone, and steps on the four events",
+    ),
+    () => {
+      const { send, state, turn, idle } = start()
+      turn()
+      idle()
+      send("session.status", { sessionID: ROOT, status: { type: "busy" } })
+      send("permission.asked", permission)
+      send("permission.replied", { sessionID: ROOT, requestID: "per_1", reply: "once" })
+      send("session.compacted", { sessionID: ROOT })
+      idle()
+      const last_step = { event_type: "session.idle", details: { session_id: ROOT } }
+      const agent = { is_idle: true, turn_count: 2, step_count: 4, last_step }
+      expect(state()).toMatchObject({ agent, extensions: { compactions: 1 } })
+    },
+  )
 
-  test(promised("live-state.A4", "has provider and model when told, and tokens once a message"), () => {
-    const { send, state } = start()
-    const time = { created: 1 }
-    const info = { id: "msg_1", sessionID: ROOT, role: "assistant", providerID: "p", modelID: "m", time }
-    send("message.updated", { info })
-    expect(state().agent).toMatchObject({ provider_id: "p", model_id: "m", is_idle: false })
-    const tokens = { input: 100, output: 10, reasoning: 0, cache: { read: 1_000, write: 5 } }
-    const finished = { info: { ...info, time: { created: 1, completed: 2 }, tokens } }
-    expect(send("message.updated", finished)).toHaveLength(1)
-    expect(send("message.updated", finished)).toHaveLength(0)
-    expect(state().extensions.context_tokens).toBe(1_115)
-  })
+  test(
+    promised("live-state.A4", "the published state has provider and model when told, and tokens once a message"),
+    () => {
+      const { send, state } = start()
+      const time = { created: 1 }
+      const info = { id: "msg_1", sessionID: ROOT, role: "assistant", providerID: "p", modelID: "m", time }
+      send("message.updated", { info })
+      expect(state().agent).toMatchObject({ provider_id: "p", model_id: "m", is_idle: false })
+      const tokens = { input: 100, output: 10, reasoning: 0, cache: { read: 1_000, write: 5 } }
+      const finished = { info: { ...info, time: { created: 1, completed: 2 }, tokens } }
+      expect(send("message.updated", finished)).toHaveLength(1)
+      expect(send("message.updated", finished)).toHaveLength(0)
+      expect(state().extensions.context_tokens).toBe(1_115)
+    },
+  )
 
-  test(promised("live-state.A5", "is the root's: a child session never touches it"), () => {
+  test(promised("live-state.A5", "the published state is the root's: a child session never touches it"), () => {
     const { send, state, created, speak } = start({ strict: true })
     const before = state()
     created("ses_child", ROOT)
@@ -117,7 +129,10 @@ describe("the published state", () => {
   })
 
   test(
-    promised("waiting.B1", "tells what waits below the root and in other roots, whose it is, and since when"),
+    promised(
+      "waiting.B1",
+      "the published state tells what waits below the root and in other roots, whose it is, and since when",
+    ),
     () => {
       const { send, state, created, speak, idle } = start()
       speak(ROOT)
@@ -151,28 +166,34 @@ describe("the published state", () => {
     },
   )
 
-  test(promised("waiting.B1", "tells of a provider that is asked again until it answers or the turn ends"), () => {
-    const { send, state, created, idle } = start()
-    created("ses_child", ROOT)
-    created("ses_other")
-    const status = (sessionID: string, type: string, about = {}) =>
-      send("session.status", { sessionID, status: { type, ...about } })
-    const failed = { message: "Too many", attempt: 1, next: Date.parse("2026-01-02T00:00:00.000Z") }
-    status("ses_other", "retry", failed)
-    expect(state().extensions.retry).toBeNull()
-    status("ses_child", "retry", failed)
-    const first = { message: "Too many", attempt: 1, next_at: "2026-01-02T00:00:00.000Z", subagent: "ses_child" }
-    const { retry } = state().extensions
-    expect(retry).toEqual({ ...first, since: expect.any(String) })
-    status("ses_child", "retry", { ...failed, attempt: 2, next: 9e15 })
-    expect(state().extensions.retry).toEqual({ ...retry, attempt: 2, next_at: null })
-    status("ses_child", "busy")
-    expect(state().extensions.retry).toBeNull()
-    status(ROOT, "retry", failed)
-    expect(state()).toMatchObject({ agent: { is_idle: false }, extensions: { retry: { subagent: null } } })
-    idle()
-    expect(state().extensions.retry).toBeNull()
-  })
+  test(
+    promised(
+      "waiting.B1",
+      "the published state tells of a provider that is asked again until it answers or the turn ends",
+    ),
+    () => {
+      const { send, state, created, idle } = start()
+      created("ses_child", ROOT)
+      created("ses_other")
+      const status = (sessionID: string, type: string, about = {}) =>
+        send("session.status", { sessionID, status: { type, ...about } })
+      const failed = { message: "Too many", attempt: 1, next: Date.parse("2026-01-02T00:00:00.000Z") }
+      status("ses_other", "retry", failed)
+      expect(state().extensions.retry).toBeNull()
+      status("ses_child", "retry", failed)
+      const first = { message: "Too many", attempt: 1, next_at: "2026-01-02T00:00:00.000Z", subagent: "ses_child" }
+      const { retry } = state().extensions
+      expect(retry).toEqual({ ...first, since: expect.any(String) })
+      status("ses_child", "retry", { ...failed, attempt: 2, next: 9e15 })
+      expect(state().extensions.retry).toEqual({ ...retry, attempt: 2, next_at: null })
+      status("ses_child", "busy")
+      expect(state().extensions.retry).toBeNull()
+      status(ROOT, "retry", failed)
+      expect(state()).toMatchObject({ agent: { is_idle: false }, extensions: { retry: { subagent: null } } })
+      idle()
+      expect(state().extensions.retry).toBeNull()
+    },
+  )
 
   test(promised("live-state.A5", "attached late, the first idle of a session that is no child gives the root"), () => {
     const { publisher, state, idle } = setUp()

@@ -63,21 +63,24 @@ describe("the statefile", () => {
     ["x".repeat(500), "x".repeat(100)],
   ])(promised("live-state.B1", "of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
 
-  test(promised("live-state.B1", "has the first change at once and the last at the end, always whole"), async () => {
-    const { writer, publish, read, files, folder } = setUp()
-    publish()
-    await eventually("the first write", () => files().includes("one.json") || undefined)
-    expect(read()).toMatchObject({ event: "state.patch", ts: "T1", state: { turn: 1 } })
-    for (let n = 0; n < 500; n++) {
+  test(
+    promised("live-state.B1", "the statefile has the first change at once and the last at the end, always whole"),
+    async () => {
+      const { writer, publish, read, files, folder } = setUp()
       publish()
-      expect(read().state.padding).toHaveLength(10_000)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    await writer.stop(0)
-    expect(read()).toMatchObject({ ts: "T501", state: { turn: 501 } })
-    expect(statSync(join(folder, "one.json")).mode & 0o777).toBe(0o600)
-    expect(files()).toEqual(["one.json"])
-  })
+      await eventually("the first write", () => files().includes("one.json") || undefined)
+      expect(read()).toMatchObject({ event: "state.patch", ts: "T1", state: { turn: 1 } })
+      for (let n = 0; n < 500; n++) {
+        publish()
+        expect(read().state.padding).toHaveLength(10_000)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      await writer.stop(0)
+      expect(read()).toMatchObject({ ts: "T501", state: { turn: 501 } })
+      expect(statSync(join(folder, "one.json")).mode & 0o777).toBe(0o600)
+      expect(files()).toEqual(["one.json"])
+    },
+  )
 
   test(promised("live-state.B2", "that cannot be written is tried again, and said once"), async () => {
     const { folder, publish, read, said } = setUp()
@@ -131,13 +134,19 @@ describe("the writer that is chosen", () => {
     [{ c2c, setting, variable: '["a","b c"]' }, ["a", "b c"]],
     [{ c2c, setting }, ["s", "t"]],
     [{ c2c }, ["/bin/c2c", "oc-plugin", "stream-write-statefile"]],
-  ])(promised("live-state.A2", "is the variable's, the setting's, c2c or Baton's own: %j"), (given, argv) => {
-    expect(choose(given)).toEqual({ kind: "foreign", argv })
-    expect(choose({})).toEqual({ kind: "own" })
-  })
+  ])(
+    promised("live-state.A2", "the writer that is chosen is the variable's, the setting's, c2c or Baton's own: %j"),
+    (given, argv) => {
+      expect(choose(given)).toEqual({ kind: "foreign", argv })
+      expect(choose({})).toEqual({ kind: "own" })
+    },
+  )
 
-  test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(promised("live-state.A2", "is none for %j"), (variable) => {
-    const reason = expect.stringContaining("expected a JSON array of program and arguments, received")
-    expect(choose({ variable, c2c })).toMatchObject({ kind: "none", reason })
-  })
+  test.each(["not json", "{}", "[]", '["a",1]', '"a"'])(
+    promised("live-state.A2", "the writer that is chosen is none for %j"),
+    (variable) => {
+      const reason = expect.stringContaining("expected a JSON array of program and arguments, received")
+      expect(choose({ variable, c2c })).toMatchObject({ kind: "none", reason })
+    },
+  )
 })

@@ -45,14 +45,17 @@ const setUp = (script: string, { firstRestartMs = 20, shell = "/bin/sh" } = {}) 
 }
 
 describe("the stream writer", () => {
-  test(promised("live-state.A3", "begins with a snapshot and keeps the order of the patches"), async () => {
-    const { writer, publish, lines } = setUp("exec cat >> OUT")
-    for (let n = 0; n < 100; n++) publish()
-    await writer.stop(5_000)
-    const [first, ...rest] = lines()
-    expect(first).toMatchObject({ event: "state.snapshot", state: { n: 1 } })
-    expect(rest.map((line) => line.patch?.n)).toEqual(Array.from({ length: 99 }, (_, index) => index + 2))
-  })
+  test(
+    promised("live-state.A3", "the stream writer begins with a snapshot and keeps the order of the patches"),
+    async () => {
+      const { writer, publish, lines } = setUp("exec cat >> OUT")
+      for (let n = 0; n < 100; n++) publish()
+      await writer.stop(5_000)
+      const [first, ...rest] = lines()
+      expect(first).toMatchObject({ event: "state.snapshot", state: { n: 1 } })
+      expect(rest.map((line) => line.patch?.n)).toEqual(Array.from({ length: 99 }, (_, index) => index + 2))
+    },
+  )
 
   test(promised("live-state.A3", "a writer that ends is started again, each life with a snapshot first"), async () => {
     const { publish, lines, said } = setUp("head -n 2 >> OUT; exit 7")

@@ -25,7 +25,7 @@ const RENEWED: ActiveEvent = { type: "renewed", ready: READY }
 const stateAfter = (...events: ActiveEvent[]): ActiveState => events.reduce(nextActiveState, startingState(READY))
 
 describe("an active pass", () => {
-  test("goes from its start through work and return to its end", () => {
+  test("an active pass goes from its start through work and return to its end", () => {
     expect(stateAfter().kind).toBe("starting")
     expect(stateAfter(STARTED)).toMatchObject({
       kind: "working",
@@ -42,7 +42,7 @@ describe("an active pass", () => {
     expect(stateAfter(STARTED, ENDED)).toMatchObject({ kind: "over", outcome: undefined })
   })
 
-  test("counts the refusals of one attempt and the calls of one step", () => {
+  test("an active pass counts the refusals of one attempt and the calls of one step", () => {
     const refused = { type: "return_refused" } as const
     const began = (callID: string) => ({ type: "call_began", callID }) as const
     const worked = [STARTED, refused, refused, began("a"), began("b")]
@@ -58,23 +58,29 @@ describe("an active pass", () => {
     })
   })
 
-  test(promised("pass-over.A2", "keeps its first return, also one under way when the child was stopped"), () => {
-    const second: ActiveEvent = { type: "returned", outcome: FAILED }
-    expect(outcomeOf(stateAfter(STARTED, RETURNED, second))).toBe(ACCEPTED)
-    expect(outcomeOf(stateAfter(STARTED, RETURNED, ENDED, second))).toBe(ACCEPTED)
-    expect(stateAfter(STARTED, ENDED, RETURNED)).toMatchObject({ kind: "over", outcome: ACCEPTED })
-    expect(outcomeOf(stateAfter(STARTED, RETURNED, ENDED, { type: "lost", error: ERROR }))).toEqual(FAILED)
-  })
+  test(
+    promised("pass-over.A2", "an active pass keeps its first return, also one under way when the child was stopped"),
+    () => {
+      const second: ActiveEvent = { type: "returned", outcome: FAILED }
+      expect(outcomeOf(stateAfter(STARTED, RETURNED, second))).toBe(ACCEPTED)
+      expect(outcomeOf(stateAfter(STARTED, RETURNED, ENDED, second))).toBe(ACCEPTED)
+      expect(stateAfter(STARTED, ENDED, RETURNED)).toMatchObject({ kind: "over", outcome: ACCEPTED })
+      expect(outcomeOf(stateAfter(STARTED, RETURNED, ENDED, { type: "lost", error: ERROR }))).toEqual(FAILED)
+    },
+  )
 
-  test(promised("pass-over.A4", "keeps why it was cancelled first, and that its originator's time was out"), () => {
-    const cancelled = (reason: "max_time" | "cancelled") => ({ type: "cancelled", reason }) as const
-    expect(stateAfter(STARTED, cancelled("max_time"), cancelled("cancelled")).cancelReason).toBe("max_time")
-    expect(stateAfter(STARTED, ENDED, cancelled("cancelled")).cancelReason).toBe("cancelled")
-    expect(stateAfter({ type: "originator_left" }).originator).toBe("left")
-    expect(stateAfter({ type: "originator_timed_out" }, { type: "originator_left" }).originator).toBe("timed_out")
-  })
+  test(
+    promised("pass-over.A4", "an active pass keeps why it was cancelled first, and that its originator's time was out"),
+    () => {
+      const cancelled = (reason: "max_time" | "cancelled") => ({ type: "cancelled", reason }) as const
+      expect(stateAfter(STARTED, cancelled("max_time"), cancelled("cancelled")).cancelReason).toBe("max_time")
+      expect(stateAfter(STARTED, ENDED, cancelled("cancelled")).cancelReason).toBe("cancelled")
+      expect(stateAfter({ type: "originator_left" }).originator).toBe("left")
+      expect(stateAfter({ type: "originator_timed_out" }, { type: "originator_left" }).originator).toBe("timed_out")
+    },
+  )
 
-  test("is never at work again once it has returned or is over, in any order of events", () => {
+  test("an active pass is never at work again once it has returned or is over, in any order of events", () => {
     const events = fc.constantFrom<ActiveEvent>(
       RENEWED,
       STARTED,

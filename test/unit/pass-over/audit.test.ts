@@ -35,7 +35,7 @@ const entry = (change: Partial<AuditEntry> = {}): AuditEntry => ({
 })
 
 describe("a line of the audit", () => {
-  test(promised("pass-over.E3", "is the document's entry, with what happened and when"), () => {
+  test(promised("pass-over.E3", "a line of the audit is the document's entry, with what happened and when"), () => {
     const record = passRecord({
       state: { state: "applied", is_late: true, undecided: [], applied: ["a.ts"], rejected: [] },
       output: workOutput({ artifacts: [{ type: "message", text: "m" }] }),
@@ -68,15 +68,21 @@ describe("a line of the audit", () => {
     expect(auditEntry(record, { at: AT, event: "withheld", by: "user" }).decided_by).toBe("user")
   })
 
-  test(promised("pass-over.E3", "is known by its version and by what a reader needs, and nothing else is one"), () => {
-    const whole = auditEntry(passRecord(), { at: AT, event: "returned" })
-    expect(isAuditEntry({ ...whole, added: "by a newer version" })).toBe(true)
-    for (const key of ["version", "at", "event", "state", "pass_over_id", "started_at", "subagent", "reason"])
-      for (const value of [undefined, {}, 2]) expect(isAuditEntry({ ...whole, [key]: value }), key).toBe(false)
-    for (const value of [null, 1, "{}", [], {}]) expect(isAuditEntry(value)).toBe(false)
-  })
+  test(
+    promised(
+      "pass-over.E3",
+      "a line of the audit is known by its version and by what a reader needs, and nothing else is one",
+    ),
+    () => {
+      const whole = auditEntry(passRecord(), { at: AT, event: "returned" })
+      expect(isAuditEntry({ ...whole, added: "by a newer version" })).toBe(true)
+      for (const key of ["version", "at", "event", "state", "pass_over_id", "started_at", "subagent", "reason"])
+        for (const value of [undefined, {}, 2]) expect(isAuditEntry({ ...whole, [key]: value }), key).toBe(false)
+      for (const value of [null, 1, "{}", [], {}]) expect(isAuditEntry(value)).toBe(false)
+    },
+  )
 
-  test(promised("pass-over.E3", "holds no secret, no line break and no novel"), () => {
+  test(promised("pass-over.E3", "a line of the audit holds no secret, no line break and no novel"), () => {
     const reason = `use sk-${"a".repeat(30)}\nand password=hunter22 ${"x".repeat(1000)}`
     const { reason: written } = auditEntry(passRecord({ request: passRequest({ reason }) }), { at: AT, event: "sent" })
     expect(written).toMatch(/^use \[redacted\] and password=\[redacted\] x+…$/)
@@ -99,14 +105,17 @@ describe("the audit", () => {
     expect(statSync(file()).mode & 0o777).toBe(0o600)
   })
 
-  test(promised("pass-over.E3", "keeps the order of what is appended at once, and what stood there"), async () => {
-    const { audit, lines } = setUp()
-    await audit.append(entry())
-    await Promise.all(Array.from({ length: 50 }, (_, attempts) => audit.append(entry({ attempts }))))
-    expect(lines().map(({ attempts }) => attempts)).toEqual([0, ...Array.from({ length: 50 }, (_, at) => at)])
-  })
+  test(
+    promised("pass-over.E3", "the audit keeps the order of what is appended at once, and what stood there"),
+    async () => {
+      const { audit, lines } = setUp()
+      await audit.append(entry())
+      await Promise.all(Array.from({ length: 50 }, (_, attempts) => audit.append(entry({ attempts }))))
+      expect(lines().map(({ attempts }) => attempts)).toEqual([0, ...Array.from({ length: 50 }, (_, at) => at)])
+    },
+  )
 
-  test(promised("pass-over.E3", "goes on behind a line that was cut off, which stays alone"), async () => {
+  test(promised("pass-over.E3", "the audit goes on behind a line that was cut off, which stays alone"), async () => {
     const { audit, file } = setUp()
     await audit.append(entry())
     const whole = readFileSync(file(), "utf8")
@@ -127,26 +136,29 @@ describe("the audit", () => {
     expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn"])
   })
 
-  test(promised("pass-over.E3", "is kept as long as the policy says, and nothing else is removed"), async () => {
-    const { audit, folder, file, log } = setUp()
-    await audit.append(entry({ at: "2025-11-01T00:00:00.000Z" }))
-    await audit.append(entry())
-    const now = Date.parse("2026-02-01T00:00:00.000Z")
-    const touch = (path: string, days: number) => {
-      const time = new Date(now - days * DAY_MS)
-      utimesSync(path, time, time)
-    }
-    const notes = join(folder, "2026-01", "notes.txt")
-    writeFileSync(notes, "mine")
-    touch(file("2025-11"), 91)
-    touch(file(), 89)
-    touch(notes, 400)
-    await audit.prune(90, now)
-    expect(readdirSync(folder).sort()).toEqual([".gitignore", "2026-01"])
-    expect(readdirSync(join(folder, "2026-01")).sort()).toEqual(["notes.txt", "session-ses_root-passes.jsonl"])
-    touch(file(), 91)
-    await audit.prune(90, now)
-    expect(readdirSync(join(folder, "2026-01"))).toEqual(["notes.txt"])
-    expect(log.lines).toEqual([])
-  })
+  test(
+    promised("pass-over.E3", "the audit is kept as long as the policy says, and nothing else is removed"),
+    async () => {
+      const { audit, folder, file, log } = setUp()
+      await audit.append(entry({ at: "2025-11-01T00:00:00.000Z" }))
+      await audit.append(entry())
+      const now = Date.parse("2026-02-01T00:00:00.000Z")
+      const touch = (path: string, days: number) => {
+        const time = new Date(now - days * DAY_MS)
+        utimesSync(path, time, time)
+      }
+      const notes = join(folder, "2026-01", "notes.txt")
+      writeFileSync(notes, "mine")
+      touch(file("2025-11"), 91)
+      touch(file(), 89)
+      touch(notes, 400)
+      await audit.prune(90, now)
+      expect(readdirSync(folder).sort()).toEqual([".gitignore", "2026-01"])
+      expect(readdirSync(join(folder, "2026-01")).sort()).toEqual(["notes.txt", "session-ses_root-passes.jsonl"])
+      touch(file(), 91)
+      await audit.prune(90, now)
+      expect(readdirSync(join(folder, "2026-01"))).toEqual(["notes.txt"])
+      expect(log.lines).toEqual([])
+    },
+  )
 })

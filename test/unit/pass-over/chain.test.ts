@@ -62,7 +62,7 @@ describe("an unknown name", () => {
     expect(judge(chain("alice"), name)).toMatchObject({ cause: expect.stringContaining(nearest) })
   })
 
-  test(promised("pass-over.D1", "has no neighbours where there are none"), () => {
+  test(promised("pass-over.D1", "an unknown name has no neighbours where there are none"), () => {
     const error = { code: "E001", cause: "This project has no subagents" }
     expect(judge(chain("alice"), "x", { knownAgents: [] })).toMatchObject(error)
   })
@@ -76,25 +76,34 @@ describe("the chain above a session", () => {
   const read = (sessions: Record<string, FakeSession>) =>
     readChain(createFakeSessions(new Map(Object.entries(sessions))), { agent: "audit", session_id: "ses_me" })
 
-  test(promised("pass-over.D1", "is read from the stored parents, built-in subagents among them"), async () => {
-    const chain = await read({
-      ses_root: session(undefined, "build"),
-      ses_task: session("ses_root", "general"),
-      ses_me: session("ses_task", "whatever it says"),
-    })
-    const stack = [
-      { agent: "build", session_id: "ses_root" },
-      { agent: "general", session_id: "ses_task" },
-      { agent: "audit", session_id: "ses_me" },
-    ]
-    expect(chain).toEqual({ kind: "chain", stack })
-  })
+  test(
+    promised(
+      "pass-over.D1",
+      "the chain above a session is read from the stored parents, built-in subagents among them",
+    ),
+    async () => {
+      const chain = await read({
+        ses_root: session(undefined, "build"),
+        ses_task: session("ses_root", "general"),
+        ses_me: session("ses_task", "whatever it says"),
+      })
+      const stack = [
+        { agent: "build", session_id: "ses_root" },
+        { agent: "general", session_id: "ses_task" },
+        { agent: "audit", session_id: "ses_me" },
+      ]
+      expect(chain).toEqual({ kind: "chain", stack })
+    },
+  )
 
-  test(promised("pass-over.D1", "leaves out the agents by which OpenCode does its own work"), async () => {
-    const root = session(undefined, "build", "compaction")
-    const chain = await read({ ses_root: root, ses_me: session("ses_root", "audit") })
-    expect(chain).toMatchObject({ stack: [{ agent: "build" }, { agent: "audit" }] })
-  })
+  test(
+    promised("pass-over.D1", "the chain above a session leaves out the agents by which OpenCode does its own work"),
+    async () => {
+      const root = session(undefined, "build", "compaction")
+      const chain = await read({ ses_root: root, ses_me: session("ses_root", "audit") })
+      expect(chain).toMatchObject({ stack: [{ agent: "build" }, { agent: "audit" }] })
+    },
+  )
 
   test.each([
     ["leads in a circle", { ses_me: session("ses_b", "a"), ses_b: session("ses_me", "b") }],

@@ -44,32 +44,38 @@ const guardedRules = (): PermissionRule[] => {
 const GUARDED = guardedRules()
 
 describe("the rights of a child", () => {
-  test(promised("pass-over.C3", "are never more than its originator's, nor more than its own agent's"), () => {
-    const strictness = { allow: 0, ask: 1, deny: 2 }
-    const tools = ["edit", "bash", "read", "webfetch"]
-    const values = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "x.env", "git diff", "git push origin"]
-    const anyRule = fc.record({
-      permission: fc.constantFrom("*", ...tools),
-      pattern: fc.constantFrom("*", "docs/*", "*.md", "src/a.ts", "*.env", "git *", "git push*"),
-      action: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
-    })
-    const rules = fc.array(anyRule, { maxLength: 8 }).map((some) => [OPEN, ...some])
-    const uses = fc.tuple(fc.constantFrom(...tools), fc.constantFrom(...values))
-    const anyLimits = fc.constantFrom(LIMITS, NO_CHANGES, NO_TOOLS)
-    forAll(
-      5_000,
-      [rules, rules, uses, anyLimits, fc.boolean()],
-      (originator, child, [permission, value], limits, isCopy) => {
-        const strictnessBy = (all: readonly PermissionRule[], of = value) => strictness[evaluate(all, permission, of)]
-        const least = Math.max(strictnessBy(originator), strictnessBy(child))
-        const sandbox = isCopy ? SANDBOX : undefined
-        const all = [...child, ...childRules({ limits, child, originator, sandbox })]
-        expect(strictnessBy(all)).toBeGreaterThanOrEqual(least)
-        if (isCopy && ["edit", "read"].includes(permission))
-          expect(strictnessBy(all, `${SANDBOX.relative}/${value}`)).toBeGreaterThanOrEqual(least)
-      },
-    )
-  })
+  test(
+    promised(
+      "pass-over.C3",
+      "the rights of a child are never more than its originator's, nor more than its own agent's",
+    ),
+    () => {
+      const strictness = { allow: 0, ask: 1, deny: 2 }
+      const tools = ["edit", "bash", "read", "webfetch"]
+      const values = ["src/a.ts", "docs/a.md", "docs/deep/b.md", "x.env", "git diff", "git push origin"]
+      const anyRule = fc.record({
+        permission: fc.constantFrom("*", ...tools),
+        pattern: fc.constantFrom("*", "docs/*", "*.md", "src/a.ts", "*.env", "git *", "git push*"),
+        action: fc.constantFrom("allow" as const, "ask" as const, "deny" as const),
+      })
+      const rules = fc.array(anyRule, { maxLength: 8 }).map((some) => [OPEN, ...some])
+      const uses = fc.tuple(fc.constantFrom(...tools), fc.constantFrom(...values))
+      const anyLimits = fc.constantFrom(LIMITS, NO_CHANGES, NO_TOOLS)
+      forAll(
+        5_000,
+        [rules, rules, uses, anyLimits, fc.boolean()],
+        (originator, child, [permission, value], limits, isCopy) => {
+          const strictnessBy = (all: readonly PermissionRule[], of = value) => strictness[evaluate(all, permission, of)]
+          const least = Math.max(strictnessBy(originator), strictnessBy(child))
+          const sandbox = isCopy ? SANDBOX : undefined
+          const all = [...child, ...childRules({ limits, child, originator, sandbox })]
+          expect(strictnessBy(all)).toBeGreaterThanOrEqual(least)
+          if (isCopy && ["edit", "read"].includes(permission))
+            expect(strictnessBy(all, `${SANDBOX.relative}/${value}`)).toBeGreaterThanOrEqual(least)
+        },
+      )
+    },
+  )
 
   const globs = fc.constantFrom(
     "*",
@@ -212,27 +218,36 @@ describe("a tool call in a pass", () => {
     ['cd "$HOME/p" && make', 'cd "/copy" && make'],
     ["ls ${HOME}/p/src ~/other ~/p-other", "ls /copy/src ~/other ~/p-other"],
     ['cat "$HOME"/p/a.ts', "cat /copy/a.ts"],
-  ])(promised("pass-over.B2", "works on the sandbox also where the command says %s"), (command, expected) => {
-    const sandbox = { directory: "/home/u/p", worktree: "/home/u/p", root: "/copy" }
-    const verdict = checkToolCall(pass({ sandbox }), call("bash", { command }))
-    expect(verdict).toMatchObject({ kind: "go", changes: { command: expected } })
-  })
+  ])(
+    promised("pass-over.B2", "a tool call in a pass works on the sandbox also where the command says %s"),
+    (command, expected) => {
+      const sandbox = { directory: "/home/u/p", worktree: "/home/u/p", root: "/copy" }
+      const verdict = checkToolCall(pass({ sandbox }), call("bash", { command }))
+      expect(verdict).toMatchObject({ kind: "go", changes: { command: expected } })
+    },
+  )
 
-  test(promised("pass-over.C3", "is refused where the pass may not, also in a session below"), () => {
-    const reader = pass({ limits: NO_CHANGES })
-    for (const isOwn of [true, false])
-      expect(checkToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn, home: "/home/u" }).kind).toBe(
-        "refused",
-      )
-    expect(checkToolCall(reader, { tool: "read", args: {}, isOwn: true, home: "/home/u" }).kind).toBe("go")
-  })
+  test(
+    promised("pass-over.C3", "a tool call in a pass is refused where the pass may not, also in a session below"),
+    () => {
+      const reader = pass({ limits: NO_CHANGES })
+      for (const isOwn of [true, false])
+        expect(checkToolCall(reader, { tool: "bash", args: { command: "ls" }, isOwn, home: "/home/u" }).kind).toBe(
+          "refused",
+        )
+      expect(checkToolCall(reader, { tool: "read", args: {}, isOwn: true, home: "/home/u" }).kind).toBe("go")
+    },
+  )
 
-  test(promised("pass-over.A2", "is refused after the return, and so is a question to nobody"), () => {
-    const returned = pass()
-    advance(returned, { type: "returned", outcome: { kind: "failed", error: lostError(returned.id) } })
-    expect(checkToolCall(returned, call("read")).kind).toBe("refused")
-    expect(checkToolCall(pass(), call("question")).kind).toBe("refused")
-  })
+  test(
+    promised("pass-over.A2", "a tool call in a pass is refused after the return, and so is a question to nobody"),
+    () => {
+      const returned = pass()
+      advance(returned, { type: "returned", outcome: { kind: "failed", error: lostError(returned.id) } })
+      expect(checkToolCall(returned, call("read")).kind).toBe("refused")
+      expect(checkToolCall(pass(), call("question")).kind).toBe("refused")
+    },
+  )
 })
 
 test(promised("pass-over.C3", "what holds for a session of a pass holds for those below it, and ends with it"), () => {

@@ -41,7 +41,7 @@ const leftOut = async (hooks: Hooks): Promise<string[]> => {
 describe("the hooks of passes", () => {
   const DECIDING = ["pass_over_apply", "pass_over_reject", "pass_over_status"]
 
-  test(promised("pass-over.A11", "are none without the file"), () => {
+  test(promised("pass-over.A11", "the hooks of passes are none without the file"), () => {
     expect(hooksIn("baton/package.json")).toEqual({})
   })
 

@@ -40,14 +40,20 @@ describe("a result that nobody waits for", () => {
     return { announcer, state }
   }
 
-  test(promised("pass-over.A4", "is told at once to an idle session, with its own agent and model"), async () => {
-    const { announcer, state } = open({ unannounced: [NOTICE, { passID: "pass_2", text: "two" }] })
-    await announcer.notify("ses_1")
-    const context = "[result of pass_1]\none\n\n[result of pass_2]\ntwo"
-    expect(state.started).toEqual([{ agent: "build", model: { providerID: "p", modelID: "m" }, context }])
-    await announcer.idle("ses_1")
-    expect(state.started).toHaveLength(1)
-  })
+  test(
+    promised(
+      "pass-over.A4",
+      "a result that nobody waits for is told at once to an idle session, with its own agent and model",
+    ),
+    async () => {
+      const { announcer, state } = open({ unannounced: [NOTICE, { passID: "pass_2", text: "two" }] })
+      await announcer.notify("ses_1")
+      const context = "[result of pass_1]\none\n\n[result of pass_2]\ntwo"
+      expect(state.started).toEqual([{ agent: "build", model: { providerID: "p", modelID: "m" }, context }])
+      await announcer.idle("ses_1")
+      expect(state.started).toHaveLength(1)
+    },
+  )
 
   test.each([
     ["for a session that is busy", { isBusy: true }, "notify"],
@@ -61,11 +67,17 @@ describe("a result that nobody waits for", () => {
     expect(state.started).toHaveLength(1)
   })
 
-  test(promised("pass-over.A4", "is not told again when it stands in the session, and is noted as told"), async () => {
-    const { announcer, state } = open({ stored: "[result of pass_1]\none" })
-    await announcer.notify("ses_1")
-    expect(state).toMatchObject({ started: [], unannounced: [] })
-  })
+  test(
+    promised(
+      "pass-over.A4",
+      "a result that nobody waits for is not told again when it stands in the session, and is noted as told",
+    ),
+    async () => {
+      const { announcer, state } = open({ stored: "[result of pass_1]\none" })
+      await announcer.notify("ses_1")
+      expect(state).toMatchObject({ started: [], unannounced: [] })
+    },
+  )
 
   test(promised("pass-over.A4", "an unawaited result that could not be told is told at the next idle"), async () => {
     const { announcer, state } = open({ canStart: false })
@@ -119,14 +131,17 @@ describe("a result that is back", () => {
     for (const { title } of shown) expect(title).toBe("audit returned")
   })
 
-  test(promised("pass-over.E3", "is a line of the task's log, and of none without a task"), async () => {
-    const { note, logged } = setUp()
-    await note(recordOf("never"))
-    expect(logged).toEqual([])
-    const task = { id: "ts-b54507", role: "worker", block: "Teach the parser CRLF" } as const
-    const request = passRequest({ work_context: workContext({ task }) })
-    await note({ ...recordOf("never"), request })
-    const message = `Pass build → audit: completed, approved (${request.pass_over_id}, ses_child): code_review`
-    expect(logged).toEqual([{ kind: "log", taskID: task.id, message }])
-  })
+  test(
+    promised("pass-over.E3", "a result that is back is a line of the task's log, and of none without a task"),
+    async () => {
+      const { note, logged } = setUp()
+      await note(recordOf("never"))
+      expect(logged).toEqual([])
+      const task = { id: "ts-b54507", role: "worker", block: "Teach the parser CRLF" } as const
+      const request = passRequest({ work_context: workContext({ task }) })
+      await note({ ...recordOf("never"), request })
+      const message = `Pass build → audit: completed, approved (${request.pass_over_id}, ses_child): code_review`
+      expect(logged).toEqual([{ kind: "log", taskID: task.id, message }])
+    },
+  )
 })

@@ -69,7 +69,7 @@ describe("a work context", () => {
     task: null,
   }
 
-  test(promised("pass-over.A1", "holds files first, and names what the token budget leaves out"), () => {
+  test(promised("pass-over.A1", "a work context holds files first, and names what the token budget leaves out"), () => {
     const context = buildWorkContext({ ...parts, maxTokens: 1_000 })
     expect(context.files.map(({ content }) => content === null)).toEqual([false, true])
     expect(context.left_out).toEqual(["b.ts"])
@@ -79,14 +79,14 @@ describe("a work context", () => {
     ])
   })
 
-  test(promised("words.B3", "has no message of another agent's among the user's"), () => {
+  test(promised("words.B3", "a work context has no message of another agent's among the user's"), () => {
     const envelope = '<c2c event="message" from="ada">\nUse tabs.\n</c2c>'
     const messages = [userMessage([textPart(envelope)]), assistantMessage(envelope)]
     const context = buildWorkContext({ ...parts, messages, maxTokens: 5_000 })
     expect(context.messages).toEqual([{ role: "assistant", text: envelope }])
   })
 
-  test(promised("pass-over.A1", "holds the newest tool results, without those of passes"), () => {
+  test(promised("pass-over.A1", "a work context holds the newest tool results, without those of passes"), () => {
     const message = assistantMessage("x")
     message.parts.push(
       toolPart("bash", completedTool("ls", "files")),
@@ -96,28 +96,37 @@ describe("a work context", () => {
     expect(tool_results).toEqual([{ tool: "bash", title: "ls", status: "completed", output: "files" }])
   })
 
-  test(promised("pass-over.A1", "is shown in fences that nothing in it can close, and the order apart from it"), () => {
-    const file = { path: "x.md", content: "````\nTask: ts-000001\n````", hash: "1" }
-    const request = passRequest({ work_context: workContext({ objective: "Look", files: [file] }) })
-    expect(renderContext(request, [])).toContain("`````\n````\nTask: ts-000001")
-    expect(renderOrder(request)).not.toContain("ts-000001")
-  })
+  test(
+    promised(
+      "pass-over.A1",
+      "a work context is shown in fences that nothing in it can close, and the order apart from it",
+    ),
+    () => {
+      const file = { path: "x.md", content: "````\nTask: ts-000001\n````", hash: "1" }
+      const request = passRequest({ work_context: workContext({ objective: "Look", files: [file] }) })
+      expect(renderContext(request, [])).toContain("`````\n````\nTask: ts-000001")
+      expect(renderOrder(request)).not.toContain("ts-000001")
+    },
+  )
 })
 
 describe("a work output", () => {
-  test(promised("pass-over.A2", "is what was returned, with tools and files as the program saw them"), () => {
-    const message = assistantMessage("words")
-    message.parts.push(toolPart("bash", Object.assign(completedTool("make", "failed"), { metadata: { exit: 2 } })))
-    const output = buildWorkOutput(collected({ outcome: ACCEPTED, messages: [message] }))
-    expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
-    expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
-  })
+  test(
+    promised("pass-over.A2", "a work output is what was returned, with tools and files as the program saw them"),
+    () => {
+      const message = assistantMessage("words")
+      message.parts.push(toolPart("bash", Object.assign(completedTool("make", "failed"), { metadata: { exit: 2 } })))
+      const output = buildWorkOutput(collected({ outcome: ACCEPTED, messages: [message] }))
+      expect(output).toMatchObject({ status: "completed", source: "return", summary: { text: "All fine." } })
+      expect(output.artifacts).toMatchObject([{ type: "tool_result", tool: "bash", exit_code: 2 }])
+    },
+  )
 
   test.each([
     ["0 files read", []],
     ["1 file read, 2 searched", ["read a.ts", "grep a.ts", "glob a.ts", "read a.ts"]],
     ["0 files read, 1 command run", ["bash cat"]],
-  ])(promised("passes.A2", "says %s after %j"), (expected, calls) => {
+  ])(promised("passes.A2", "a work output says %s after %j"), (expected, calls) => {
     const message = assistantMessage("words")
     for (const [tool = "", filePath] of calls.map((call) => call.split(" ")))
       message.parts.push(toolPart(tool, Object.assign(completedTool("t", "o"), { input: { filePath } })))
@@ -131,7 +140,7 @@ describe("a work output", () => {
     ["The user rejected permission to use this specific tool call.", ["bash make all"]],
     ["Error: The user has specified a rule which prevents you from using this specific tool call.", ["bash make all"]],
     ["make: no such target", []],
-  ])(promised("passes.A3", "names what was refused: %s"), (error, refused) => {
+  ])(promised("passes.A3", "a work output names what was refused: %s"), (error, refused) => {
     const message = assistantMessage("I could not run it.")
     const input = { command: "make\nall" }
     message.parts.push(toolPart("bash", { status: "error", input, error, time: { start: 1, end: 2 } }))
@@ -141,25 +150,28 @@ describe("a work output", () => {
     expect(text.includes("It was refused: bash make all")).toBe(refused.length > 0)
   })
 
-  test(promised("pass-over.A2", "is partial and the last words without a return"), () => {
+  test(promised("pass-over.A2", "a work output is partial and the last words without a return"), () => {
     const output = buildWorkOutput(collected({ messages: [assistantMessage("first"), assistantMessage("last")] }))
     expect(output).toMatchObject({ status: "partial", source: "transcript", summary: { text: "last", decision: null } })
   })
 
-  test(promised("pass-over.A2", "names files of the sandbox as the worktree has them, in every text"), () => {
-    const message = assistantMessage("Look at /p/copy/src/a.ts")
-    message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
-    const output = buildWorkOutput(collected({ messages: [message], sandbox: "/p/copy" }))
-    expect(output.summary.text).toBe("Look at src/a.ts")
-    expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
-  })
+  test(
+    promised("pass-over.A2", "a work output names files of the sandbox as the worktree has them, in every text"),
+    () => {
+      const message = assistantMessage("Look at /p/copy/src/a.ts")
+      message.parts.push(toolPart("bash", completedTool("cat /p/copy/b", "/p/copy/b: no such file")))
+      const output = buildWorkOutput(collected({ messages: [message], sandbox: "/p/copy" }))
+      expect(output.summary.text).toBe("Look at src/a.ts")
+      expect(output.artifacts).toMatchObject([{ title: "cat b", output: "b: no such file" }])
+    },
+  )
 
   test.each([
     ["timeout", { end: { kind: "crashed", error: timeoutError("late") } }, "E010"],
     ["timeout", { end: { kind: "stopped" }, cancelReason: "max_time" }, "E010"],
     ["aborted", { end: { kind: "stopped" } }, undefined],
     ["completed", { end: { kind: "stopped" }, cancelReason: "max_time", outcome: ACCEPTED }, undefined],
-  ] as const)(promised(["pass-over.C4", "pass-over.E1"], "is %s after %j"), (status, change, code) => {
+  ] as const)(promised(["pass-over.C4", "pass-over.E1"], "a work output is %s after %j"), (status, change, code) => {
     const output = buildWorkOutput(collected(change))
     expect(output.status).toBe(status)
     expect(output.error?.code).toBe(code)
@@ -167,30 +179,36 @@ describe("a work output", () => {
 })
 
 describe("a result's text", () => {
-  test(promised("pass-over.A5", "says what to do with the files, and names the child's session"), () => {
-    const file = fileModification({ path: "src/a.ts", change: "renamed", previous_path: "src/b.ts", by: "shell" })
-    const output = workOutput({ artifacts: [file] })
-    const text = renderResult(output, "coder", returnedState({ undecided: ["src/a.ts"] }))
-    expect(text).toContain("- renamed src/a.ts (from src/b.ts, by a shell command)")
-    expect(text).toContain(`pass_over_apply {"pass_over_id":"${output.pass_over_id}"}`)
-    expect(text).toMatch(/Child session: ses_child$/)
-  })
+  test(
+    promised("pass-over.A5", "a result's text says what to do with the files, and names the child's session"),
+    () => {
+      const file = fileModification({ path: "src/a.ts", change: "renamed", previous_path: "src/b.ts", by: "shell" })
+      const output = workOutput({ artifacts: [file] })
+      const text = renderResult(output, "coder", returnedState({ undecided: ["src/a.ts"] }))
+      expect(text).toContain("- renamed src/a.ts (from src/b.ts, by a shell command)")
+      expect(text).toContain(`pass_over_apply {"pass_over_id":"${output.pass_over_id}"}`)
+      expect(text).toMatch(/Child session: ses_child$/)
+    },
+  )
 
-  test(promised("pass-over.A5", "is short where it is handed back, and whole where it is asked for"), () => {
-    const finding = (_: unknown, at: number): Artifact => ({ type: "finding", severity: "info", message: `f${at}` })
-    const output = workOutput({
-      artifacts: Array.from({ length: 50 }, finding),
-      summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
-    })
-    const short = renderResult(output, "audit", returnedState())
-    expect(short).toContain("and 10 more: pass_over_status shows them")
-    expect(short).not.toContain("END")
-    const whole = renderResult(output, "audit", returnedState(), { isWhole: true })
-    expect(whole).toContain("f49")
-    expect(whole).toContain("END")
-  })
+  test(
+    promised("pass-over.A5", "a result's text is short where it is handed back, and whole where it is asked for"),
+    () => {
+      const finding = (_: unknown, at: number): Artifact => ({ type: "finding", severity: "info", message: `f${at}` })
+      const output = workOutput({
+        artifacts: Array.from({ length: 50 }, finding),
+        summary: { ...workOutput().summary, text: `${"x".repeat(9_000)}END` },
+      })
+      const short = renderResult(output, "audit", returnedState())
+      expect(short).toContain("and 10 more: pass_over_status shows them")
+      expect(short).not.toContain("END")
+      const whole = renderResult(output, "audit", returnedState(), { isWhole: true })
+      expect(whole).toContain("f49")
+      expect(whole).toContain("END")
+    },
+  )
 
-  test(promised("pass-over.A5", "says which files were applied, where only some were"), () => {
+  test(promised("pass-over.A5", "a result's text says which files were applied, where only some were"), () => {
     const artifacts = ["a", "b"].map((path) => fileModification({ path }))
     const state = returnedState({ state: "applied", applied: ["a"], rejected: ["b"] })
     expect(renderResult(workOutput({ artifacts }), "coder", state)).toContain("In the worktree: a. Rejected: b.")
@@ -203,13 +221,16 @@ const MINIMAL = { status: "completed", summary: "All is well." }
 const FINDING = { severity: "error", message: "It is wrong", path: "a.ts" }
 
 describe("a return", () => {
-  test(promised("pass-over.A2", "needs a status and a summary, and the rest is empty without being said"), () => {
-    expect(check(MINIMAL)).toEqual({
-      kind: "accepted",
-      value: { ...MINIMAL, findings: [], recommendations: [], artifacts: [] },
-      ignored: [],
-    })
-  })
+  test(
+    promised("pass-over.A2", "a return needs a status and a summary, and the rest is empty without being said"),
+    () => {
+      expect(check(MINIMAL)).toEqual({
+        kind: "accepted",
+        value: { ...MINIMAL, findings: [], recommendations: [], artifacts: [] },
+        ignored: [],
+      })
+    },
+  )
 
   test(promised("pass-over.A2", "may say nothing with null or an empty text, as models do"), () => {
     const findings = [{ ...FINDING, line: null, fix: "" }, null]
@@ -219,18 +240,21 @@ describe("a return", () => {
     })
   })
 
-  test(promised(["pass-over.A2", "pass-over.B1"], "counts for nothing where it claims what the program sees"), () => {
-    const artifacts = [
-      { type: "file_modification", path: "a.ts", change: "modified" },
-      { type: "tool_result", tool: "bash" },
-      { type: "message", text: "Thanks" },
-    ]
-    expect(check({ ...MINIMAL, artifacts })).toMatchObject({
-      kind: "accepted",
-      value: { artifacts: [{ type: "message", text: "Thanks" }] },
-      ignored: ["file_modification a.ts", "tool_result bash"],
-    })
-  })
+  test(
+    promised(["pass-over.A2", "pass-over.B1"], "a return counts for nothing where it claims what the program sees"),
+    () => {
+      const artifacts = [
+        { type: "file_modification", path: "a.ts", change: "modified" },
+        { type: "tool_result", tool: "bash" },
+        { type: "message", text: "Thanks" },
+      ]
+      expect(check({ ...MINIMAL, artifacts })).toMatchObject({
+        kind: "accepted",
+        value: { artifacts: [{ type: "message", text: "Thanks" }] },
+        ignored: ["file_modification a.ts", "tool_result bash"],
+      })
+    },
+  )
 
   test.each([
     ["no summary", { status: "completed" }, "- summary: "],
@@ -261,7 +285,7 @@ describe("a return", () => {
     for (const good of [MINIMAL, { ...MINIMAL, return_to: "build" }]) expect(check(good, 2).kind).toBe("accepted")
   })
 
-  test(promised("pass-over.A2", "names five problems and counts the rest"), () => {
+  test(promised("pass-over.A2", "a return names five problems and counts the rest"), () => {
     const refused = check({ ...MINIMAL, recommendations: Array.from({ length: 12 }, () => 1) })
     expect(refused).toMatchObject({ text: expect.stringContaining("- and 7 more") })
   })

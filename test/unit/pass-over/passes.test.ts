@@ -101,20 +101,23 @@ describe("the passes", () => {
     expect(entries).toHaveLength(1)
   })
 
-  test(promised(["pass-over.E3", "pass-over.E1"], "are in the audit with why they were refused or ended"), async () => {
-    const { entries, passes, begin } = setUp()
-    const error = passOverError("E011", { message: "No sandbox could be made", cause: "The disk is full" })
-    await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
-    await begin()
-    await passes.transition(PASS_ID, { type: "cancelled" }, {}, error)
-    expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
-      ["refused", "No sandbox could be made"],
-      ["sent", undefined],
-      ["cancelled", "No sandbox could be made"],
-    ])
-    expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
-    expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
-  })
+  test(
+    promised(["pass-over.E3", "pass-over.E1"], "the passes are in the audit with why they were refused or ended"),
+    async () => {
+      const { entries, passes, begin } = setUp()
+      const error = passOverError("E011", { message: "No sandbox could be made", cause: "The disk is full" })
+      await passes.refuse({ ...refusedPass(), reason: "token=abcdefgh" }, error)
+      await begin()
+      await passes.transition(PASS_ID, { type: "cancelled" }, {}, error)
+      expect(entries.map(({ event, error: why }) => [event, why?.message])).toEqual([
+        ["refused", "No sandbox could be made"],
+        ["sent", undefined],
+        ["cancelled", "No sandbox could be made"],
+      ])
+      expect(entries[0]).toMatchObject({ state: "refused", reason: "token=[redacted]", error: { code: "E011" } })
+      expect(entries.filter((entry) => !isAuditEntry(entry))).toEqual([])
+    },
+  )
 
   test(promised(["pass-over.D1", "pass-over.E3"], "beyond the limit are refused, in the audit as such"), async () => {
     const { entries, begin } = setUp()
@@ -184,11 +187,14 @@ describe("a question", () => {
   const QUESTION: Question = { subagent: "audit", definition: "v1", context }
   const about = (change: Partial<Question["context"]>) => ({ ...QUESTION, context: { ...context, ...change } })
 
-  test(promised("pass-over.A7", "is the same in whatever order its files are named and however shown"), () => {
-    const shown = { path: "a.ts", hash: "1", content: "text", note: "short" }
-    expect(cacheKeyOf(about({ files: [file("b.ts", "2"), shown] }))).toBe(cacheKeyOf(QUESTION))
-    expect(cacheKeyOf(QUESTION)).toMatch(/^[0-9a-f]{64}$/)
-  })
+  test(
+    promised("pass-over.A7", "a question is the same in whatever order its files are named and however shown"),
+    () => {
+      const shown = { path: "a.ts", hash: "1", content: "text", note: "short" }
+      expect(cacheKeyOf(about({ files: [file("b.ts", "2"), shown] }))).toBe(cacheKeyOf(QUESTION))
+      expect(cacheKeyOf(QUESTION)).toMatch(/^[0-9a-f]{64}$/)
+    },
+  )
 
   test.each<[string, Question]>([
     ["subagent", { ...QUESTION, subagent: "scout" }],
@@ -258,19 +264,25 @@ const leave = async (...ids: string[]) => {
 }
 
 describe("a pass whose process died", () => {
-  test(promised("pass-over.B3", "stays open for the next start when its files cannot be stored now"), async () => {
-    const { recover, states, files, noted } = await leave(ONE, TWO)
-    files.set(ONE, refusals.failed("the disk is full"))
-    const told = await recover()
-    expect(await states()).toEqual(["waiting_for_return", "returned"])
-    expect(told.map(({ request }) => request.pass_over_id)).toEqual([TWO])
-    files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] })
-    await recover()
-    expect(await states()).toEqual(["returned", "returned"])
-    expect(noted).toEqual([TWO, ONE])
-  })
+  test(
+    promised(
+      "pass-over.B3",
+      "a pass whose process died stays open for the next start when its files cannot be stored now",
+    ),
+    async () => {
+      const { recover, states, files, noted } = await leave(ONE, TWO)
+      files.set(ONE, refusals.failed("the disk is full"))
+      const told = await recover()
+      expect(await states()).toEqual(["waiting_for_return", "returned"])
+      expect(told.map(({ request }) => request.pass_over_id)).toEqual([TWO])
+      files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered: [], leftAlone: [] })
+      await recover()
+      expect(await states()).toEqual(["returned", "returned"])
+      expect(noted).toEqual([TWO, ONE])
+    },
+  )
 
-  test(promised("pass-over.B3", "does not keep the others from their end"), async () => {
+  test(promised("pass-over.B3", "a pass whose process died does not keep the others from their end"), async () => {
     const { recover, states, files, log } = await leave(ONE, TWO)
     files.set(ONE, new Error("damaged"))
     expect(await recover()).toHaveLength(1)
@@ -278,13 +290,19 @@ describe("a pass whose process died", () => {
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1)
   })
 
-  test(promised("pass-over.B3", "stays open when its session cannot be read, and not when that is gone"), async () => {
-    const { recover, states, messages } = await leave(ONE, TWO)
-    messages.set(ONE, { kind: "failed", reason: "busy" })
-    messages.set(TWO, { kind: "failed", reason: "no such session", missing: true })
-    await recover()
-    expect(await states()).toEqual(["waiting_for_return", "returned"])
-  })
+  test(
+    promised(
+      "pass-over.B3",
+      "a pass whose process died stays open when its session cannot be read, and not when that is gone",
+    ),
+    async () => {
+      const { recover, states, messages } = await leave(ONE, TWO)
+      messages.set(ONE, { kind: "failed", reason: "busy" })
+      messages.set(TWO, { kind: "failed", reason: "no such session", missing: true })
+      await recover()
+      expect(await states()).toEqual(["waiting_for_return", "returned"])
+    },
+  )
 
   test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
     const { recover, passes, files, states, log } = await leave(ONE)
@@ -296,20 +314,26 @@ describe("a pass whose process died", () => {
     expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off"])
   })
 
-  test(promised(["pass-over.A2", "pass-over.B3"], "has what it returned, in paths of the worktree"), async () => {
-    const { recover, store, messages } = await leave(ONE)
-    const message = assistantMessage("x")
-    const input = { status: "completed", summary: `See ${SANDBOX}/src/a.ts` }
-    message.parts.push(
-      toolPart("bash", completedTool("ls", `${SANDBOX}/src/a.ts`)),
-      toolPart("pass_over_return", completedTool("", "", input)),
-    )
-    messages.set(ONE, { kind: "ok", value: { messages: [message] } })
-    await recover()
-    const output = (await store.read(ONE))?.output
-    expect(output?.summary.text).toBe("See src/a.ts")
-    expect(output?.artifacts).toMatchObject([{ type: "tool_result", output: "src/a.ts" }])
-  })
+  test(
+    promised(
+      ["pass-over.A2", "pass-over.B3"],
+      "a pass whose process died has what it returned, in paths of the worktree",
+    ),
+    async () => {
+      const { recover, store, messages } = await leave(ONE)
+      const message = assistantMessage("x")
+      const input = { status: "completed", summary: `See ${SANDBOX}/src/a.ts` }
+      message.parts.push(
+        toolPart("bash", completedTool("ls", `${SANDBOX}/src/a.ts`)),
+        toolPart("pass_over_return", completedTool("", "", input)),
+      )
+      messages.set(ONE, { kind: "ok", value: { messages: [message] } })
+      await recover()
+      const output = (await store.read(ONE))?.output
+      expect(output?.summary.text).toBe("See src/a.ts")
+      expect(output?.artifacts).toMatchObject([{ type: "tool_result", output: "src/a.ts" }])
+    },
+  )
 })
 
 test(promised("pass-over.E4", "an asynchronous pass of which nobody is to be told ends with its return"), () => {

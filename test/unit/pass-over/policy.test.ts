@@ -48,11 +48,14 @@ describe("a policy", () => {
     ["the subagent", { defaults: { timeout_ms: 1 }, subagent: { timeout_ms: 2 } }, "subagent", 2],
     ["the pair", { defaults: { timeout_ms: 1 }, subagent: { timeout_ms: 2 }, pair: { timeout_ms: 3 } }, "pair", 3],
     ["the override", { subagent: { timeout_ms: 3 }, override: { timeout_ms: 2 } }, "override", 2],
-  ])(promised("pass-over.C1", "takes a value from %s when nobody before has one"), (_who, parts, level, value) => {
-    const { values, levels } = resolved(parts)
-    expect([values.timeout_ms, levels.timeout_ms]).toEqual([value, level])
-    expect(levels.auto_apply).toBe("built-in")
-  })
+  ])(
+    promised("pass-over.C1", "a policy takes a value from %s when nobody before has one"),
+    (_who, parts, level, value) => {
+      const { values, levels } = resolved(parts)
+      expect([values.timeout_ms, levels.timeout_ms]).toEqual([value, level])
+      expect(levels.auto_apply).toBe("built-in")
+    },
+  )
 
   test(promised("pass-over.C1", "resolves each key for itself and names the most specific level with a say"), () => {
     const policy = resolved({ defaults: { cache: true }, pair: { auto_return: true }, override: { max_retries: 0 } })
@@ -196,7 +199,7 @@ const project = (): { root: string; path: string } => {
 }
 
 describe("the policy file", () => {
-  test(promised("pass-over.C1", "is published as the JSON schema that it is read with"), async () => {
+  test(promised("pass-over.C1", "the policy file is published as the JSON schema that it is read with"), async () => {
     const schema = z.toJSONSchema(policyFileSchema(z), { io: "input" })
     await expect(`${JSON.stringify(schema, null, 2)}\n`).toMatchFileSnapshot(
       "../../../.opencode/baton/pass-over/policy/policy.schema.json",
@@ -248,14 +251,17 @@ describe("the policy file", () => {
     (text) => expect(parsePolicy(z, text)).toMatchObject({ kind: "unusable", error: { code: "E030" } }),
   )
 
-  test(promised("pass-over.C2", "is read anew each time, its absence told from what cannot be read"), async () => {
-    const { root, path } = project()
-    expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isMissing: true })
-    writeFileSync(path, '{"defaults":{"max_chain_depth":1}}')
-    expect(await readPolicy(root)).toMatchObject({ isMissing: false, file: { defaults: { max_chain_depth: 1 } } })
-    writeFileSync(path, "{")
-    expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
-  })
+  test(
+    promised("pass-over.C2", "the policy file is read anew each time, its absence told from what cannot be read"),
+    async () => {
+      const { root, path } = project()
+      expect(await readPolicy(root)).toEqual({ ...parsePolicy(z, "{}"), isMissing: true })
+      writeFileSync(path, '{"defaults":{"max_chain_depth":1}}')
+      expect(await readPolicy(root)).toMatchObject({ isMissing: false, file: { defaults: { max_chain_depth: 1 } } })
+      writeFileSync(path, "{")
+      expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
+    },
+  )
 
   test(promised("pass-over.C2", "a folder in its place and a link that leads nowhere are no permission"), async () => {
     const [folder, link] = [project(), project()]

@@ -23,32 +23,38 @@ const argsOf = (tool: string, args: Record<string, unknown>): unknown => {
 }
 
 describe("a child's tool calls", () => {
-  test(promised("pass-over.B2", "are moved to the sandbox, with relative and absolute paths in every spelling"), () => {
-    expect(sandboxDirectory(paths)).toBe(`${SANDBOX}/pkg`)
-    for (const [path, moved] of [
-      ["src/a.ts", `${SANDBOX}/pkg/src/a.ts`],
-      ["../a.ts", `${SANDBOX}/a.ts`],
-      ["/home/ann/proj/a.ts", `${SANDBOX}/a.ts`],
-      ["/real/proj/a.ts", `${SANDBOX}/a.ts`],
-      [`${SANDBOX}/a.ts`, `${SANDBOX}/a.ts`],
-      ["/home/ann/proj-two/a.ts", "/home/ann/proj-two/a.ts"],
-      ["../../../etc/hosts", "/home/etc/hosts"],
-    ]) {
-      for (const tool of ["read", "write", "edit", "lsp"]) {
-        expect(argsOf(tool, { filePath: path, content: "kept" }), path).toEqual({ filePath: moved })
+  test(
+    promised(
+      "pass-over.B2",
+      "a child's tool calls are moved to the sandbox, with relative and absolute paths in every spelling",
+    ),
+    () => {
+      expect(sandboxDirectory(paths)).toBe(`${SANDBOX}/pkg`)
+      for (const [path, moved] of [
+        ["src/a.ts", `${SANDBOX}/pkg/src/a.ts`],
+        ["../a.ts", `${SANDBOX}/a.ts`],
+        ["/home/ann/proj/a.ts", `${SANDBOX}/a.ts`],
+        ["/real/proj/a.ts", `${SANDBOX}/a.ts`],
+        [`${SANDBOX}/a.ts`, `${SANDBOX}/a.ts`],
+        ["/home/ann/proj-two/a.ts", "/home/ann/proj-two/a.ts"],
+        ["../../../etc/hosts", "/home/etc/hosts"],
+      ]) {
+        for (const tool of ["read", "write", "edit", "lsp"]) {
+          expect(argsOf(tool, { filePath: path, content: "kept" }), path).toEqual({ filePath: moved })
+        }
       }
-    }
-    expect(argsOf("multiedit", { filePath: "a", edits: [{ filePath: "b", oldString: "x" }, "odd"] })).toEqual({
-      filePath: `${SANDBOX}/pkg/a`,
-      edits: [{ filePath: `${SANDBOX}/pkg/b`, oldString: "x" }, "odd"],
-    })
-    for (const tool of ["glob", "grep", "list"]) {
-      expect(argsOf(tool, { pattern: "*" })).toEqual({ path: `${SANDBOX}/pkg` })
-      expect(argsOf(tool, { path: "/home/ann/proj/src" })).toEqual({ path: `${SANDBOX}/src` })
-    }
-  })
+      expect(argsOf("multiedit", { filePath: "a", edits: [{ filePath: "b", oldString: "x" }, "odd"] })).toEqual({
+        filePath: `${SANDBOX}/pkg/a`,
+        edits: [{ filePath: `${SANDBOX}/pkg/b`, oldString: "x" }, "odd"],
+      })
+      for (const tool of ["glob", "grep", "list"]) {
+        expect(argsOf(tool, { pattern: "*" })).toEqual({ path: `${SANDBOX}/pkg` })
+        expect(argsOf(tool, { path: "/home/ann/proj/src" })).toEqual({ path: `${SANDBOX}/src` })
+      }
+    },
+  )
 
-  test("are moved in a patch by its headers alone, also with line ends of Windows", () => {
+  test("a child's tool calls are moved in a patch by its headers alone, also with line ends of Windows", () => {
     const lines = [
       ["*** Begin Patch"],
       ["*** Add File: new.ts", `*** Add File: ${SANDBOX}/pkg/new.ts`],
@@ -67,7 +73,7 @@ describe("a child's tool calls", () => {
     expect(argsOf("apply_patch", { patchText })).toEqual({ patchText: moved })
   })
 
-  test("are moved in a shell by its working directory and by the worktree's path in the command", () => {
+  test("a child's tool calls are moved in a shell by its working directory and by the worktree's path in the command", () => {
     expect(argsOf("bash", { command: "ls", description: "x" })).toEqual({ command: "ls", workdir: `${SANDBOX}/pkg` })
     expect(argsOf("bash", { command: "cd /home/ann/proj && ls", workdir: "/home/ann/proj" })).toEqual({
       command: `cd ${SANDBOX} && ls`,
@@ -82,7 +88,7 @@ describe("a child's tool calls", () => {
 })
 
 describe("text with paths", () => {
-  test("has the worktree's path made the sandbox's where it is a whole one, once", () => {
+  test("text with paths has the worktree's path made the sandbox's where it is a whole one, once", () => {
     for (const [text, moved] of [
       ["Working directory: /home/ann/proj", `Working directory: ${SANDBOX}`],
       ['cat "/home/ann/proj/a b.txt"; rm /home/ann/proj', `cat "${SANDBOX}/a b.txt"; rm ${SANDBOX}`],
@@ -96,7 +102,7 @@ describe("text with paths", () => {
     }
   })
 
-  test("has the sandbox's path taken off for a reader in the project", () => {
+  test("text with paths has the sandbox's path taken off for a reader in the project", () => {
     expect(toProjectText(`${SANDBOX}/src/a.ts:3 and ${SANDBOX} and ${SANDBOX}-two`, paths.root)).toBe(
       `src/a.ts:3 and . and ${SANDBOX}-two`,
     )

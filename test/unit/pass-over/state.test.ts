@@ -56,7 +56,7 @@ describe("a pass", () => {
     ["applied", [started, timedOut, returned, applied()]],
     ["cancelled", [cancelled]],
     ["cancelled", [started, timedOut, cancelled]],
-  ])(promised("pass-over.E4", "is %s after %j"), (state, events) => {
+  ])(promised("pass-over.E4", "a pass is %s after %j"), (state, events) => {
     expect(run(...events).state).toBe(state)
   })
 
@@ -82,7 +82,7 @@ describe("a pass", () => {
     [{ is_late: true, undecided: FILES }, [started, timedOut, returned]],
     [{ is_late: true, applied: ["a.ts"] }, [started, timedOut, returned, applied(["a.ts"])]],
     [{ state: "returned", undecided: ["d.ts"] }, [started, { type: "returned", paths: [] }, collected]],
-  ])(promised("pass-over.E4", "holds %j after %j"), (held, events) => {
+  ])(promised("pass-over.E4", "a pass holds %j after %j"), (held, events) => {
     expect(run(...events)).toMatchObject(held)
   })
 })
@@ -129,7 +129,7 @@ describe("no sequence of events", () => {
 
   const sequences = fc.array(anyEvent, { maxLength: 20 })
 
-  test(promised("pass-over.E4", "brings a pass into a state that may not follow"), () => {
+  test(promised("pass-over.E4", "no sequence of events brings a pass into a state that may not follow"), () => {
     forAll(2000, [sequences], (events) => {
       steps(events, (before, after) => {
         if (after.state !== before.state) expect(MAY_FOLLOW[before.state]).toContain(after.state)
@@ -155,7 +155,7 @@ describe("no sequence of events", () => {
     })
   })
 
-  test(promised("pass-over.E4", "leaves a pass that cannot be ended"), () => {
+  test(promised("pass-over.E4", "no sequence of events leaves a pass that cannot be ended"), () => {
     forAll(100, [sequences], (events) => {
       const last = steps(events, () => {})
       const end = isOpen(last) ? nextState(last, cancelled) : nextState(last, rejected())

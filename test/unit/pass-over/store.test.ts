@@ -75,18 +75,21 @@ describe("a stored pass", () => {
     expect(log.lines.map(({ level }) => level)).toEqual(Array(6).fill("warn"))
   })
 
-  test(promised("pass-over.E4", "stays as it is when a change gives nothing or throws, and goes on"), async () => {
-    const { store } = setUp()
-    const record = passRecord()
-    await store.create(record)
-    expect(await store.update(PASS_ID, () => undefined)).toEqual(record)
-    const thrown = store.update(PASS_ID, () => {
-      throw new Error("no")
-    })
-    await expect(thrown).rejects.toThrow("no")
-    expect(await store.read(PASS_ID)).toEqual(record)
-    expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
-  })
+  test(
+    promised("pass-over.E4", "a stored pass stays as it is when a change gives nothing or throws, and goes on"),
+    async () => {
+      const { store } = setUp()
+      const record = passRecord()
+      await store.create(record)
+      expect(await store.update(PASS_ID, () => undefined)).toEqual(record)
+      const thrown = store.update(PASS_ID, () => {
+        throw new Error("no")
+      })
+      await expect(thrown).rejects.toThrow("no")
+      expect(await store.read(PASS_ID)).toEqual(record)
+      expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+    },
+  )
 
   test(promised("pass-over.E4", "a pass can be changed soon after a crash that cut its lock short"), async () => {
     const { store, folder } = setUp()
@@ -96,26 +99,32 @@ describe("a stored pass", () => {
     expect(readdirSync(join(folder, PASS_ID))).toEqual(["pass.json"])
   })
 
-  test(promised("pass-over.D1", "is not made under a name that is none, nor where none can be counted"), async () => {
-    const { store, folder } = setUp()
-    await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and session ids")
-    await expect(store.create(recordOf(PASS_ID, "../x"))).rejects.toThrow("received pass_")
-    mkdirSync(join(folder, "by-root"), { recursive: true })
-    writeFileSync(join(folder, "by-root", "ses_a"), "")
-    expect(() => store.idsOfRoot("ses_a")).toThrow("ENOTDIR")
-    await expect(store.create(recordOf(PASS_ID, "ses_a"))).rejects.toThrow()
-    expect(await store.read(PASS_ID)).toBeUndefined()
-  })
+  test(
+    promised("pass-over.D1", "a stored pass is not made under a name that is none, nor where none can be counted"),
+    async () => {
+      const { store, folder } = setUp()
+      await expect(store.create(recordOf("pass_x"))).rejects.toThrow("expected a pass id and session ids")
+      await expect(store.create(recordOf(PASS_ID, "../x"))).rejects.toThrow("received pass_")
+      mkdirSync(join(folder, "by-root"), { recursive: true })
+      writeFileSync(join(folder, "by-root", "ses_a"), "")
+      expect(() => store.idsOfRoot("ses_a")).toThrow("ENOTDIR")
+      await expect(store.create(recordOf(PASS_ID, "ses_a"))).rejects.toThrow()
+      expect(await store.read(PASS_ID)).toBeUndefined()
+    },
+  )
 
-  test(promised("pass-over.D1", "is counted for its root session; its last place goes to one of two"), async () => {
-    const { store } = setUp()
-    const policy = builtInPolicy({ max_passes_per_session: 2 })
-    const [other, ...ids] = [0, 1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)
-    await store.create(recordOf(other ?? "", "ses_b"))
-    const made = await Promise.all(ids.map((id) => store.create({ ...recordOf(id), policy })))
-    expect(made.map(({ kind }) => kind)).toEqual(["created", "created", "full"])
-    expect(["ses_root", "ses_b", "ses_none"].map(store.idsOfRoot)).toEqual([ids.slice(0, 2), [other], []])
-  })
+  test(
+    promised("pass-over.D1", "a stored pass is counted for its root session; its last place goes to one of two"),
+    async () => {
+      const { store } = setUp()
+      const policy = builtInPolicy({ max_passes_per_session: 2 })
+      const [other, ...ids] = [0, 1, 2, 3].map((n) => `pass_2026010110203000${n}_abcd`)
+      await store.create(recordOf(other ?? "", "ses_b"))
+      const made = await Promise.all(ids.map((id) => store.create({ ...recordOf(id), policy })))
+      expect(made.map(({ kind }) => kind)).toEqual(["created", "created", "full"])
+      expect(["ses_root", "ses_b", "ses_none"].map(store.idsOfRoot)).toEqual([ids.slice(0, 2), [other], []])
+    },
+  )
 
   test(promised("pass-over.E4", "that a crash kept from being written is removed, and counts no more"), async () => {
     const { store, folder } = setUp()
@@ -179,7 +188,7 @@ describe("a stored answer", () => {
   const KEY = "a".repeat(64)
   const answered = passRecord({ output: workOutput(), cache_key: KEY })
 
-  test(promised("pass-over.A7", "is found by its question, and by no other"), async () => {
+  test(promised("pass-over.A7", "a stored answer is found by its question, and by no other"), async () => {
     const { store } = setUp()
     await store.create(answered)
     expect(await store.findAnswer(KEY)).toBeUndefined()
@@ -188,19 +197,22 @@ describe("a stored answer", () => {
     for (const key of ["b".repeat(64), "../x", ""]) expect(await store.findAnswer(key)).toBeUndefined()
   })
 
-  test(promised("pass-over.A7", "is none when the output is not whole, is gone, or is another's"), async () => {
-    const { store, folder } = setUp()
-    const partial = passRecord({ ...answered, output: workOutput({ status: "partial" }) })
-    await store.create(partial)
-    await store.keepAnswer(partial)
-    expect(await store.findAnswer(KEY)).toBeUndefined()
-    await store.keepAnswer(answered)
-    expect(await store.findAnswer(KEY)).toBeUndefined()
-    await store.update(PASS_ID, () => ({ ...answered, cache_key: "b".repeat(64) }))
-    expect(await store.findAnswer(KEY)).toBeUndefined()
-    writeFileSync(join(folder, "cache", KEY), "pass_20260101102030000_gone\n")
-    expect(await store.findAnswer(KEY)).toBeUndefined()
-  })
+  test(
+    promised("pass-over.A7", "a stored answer is none when the output is not whole, is gone, or is another's"),
+    async () => {
+      const { store, folder } = setUp()
+      const partial = passRecord({ ...answered, output: workOutput({ status: "partial" }) })
+      await store.create(partial)
+      await store.keepAnswer(partial)
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+      await store.keepAnswer(answered)
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+      await store.update(PASS_ID, () => ({ ...answered, cache_key: "b".repeat(64) }))
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+      writeFileSync(join(folder, "cache", KEY), "pass_20260101102030000_gone\n")
+      expect(await store.findAnswer(KEY)).toBeUndefined()
+    },
+  )
 })
 
 test("ids sort by time and are told from anything else", () => {

@@ -69,22 +69,28 @@ const UNNAMED: readonly (readonly [why: string, text: string])[] = [
 ]
 
 describe("a natural spelling", () => {
-  test.each(NAMED)(promised("task.C1", "names a task: %j"), (text) => {
+  test.each(NAMED)(promised("task.C1", "a natural spelling names a task: %j"), (text) => {
     expect(parseNaturalTask(text)?.taskID).toBe("ts-b54507")
   })
 
-  test.each(UNNAMED)(promised("task.C1", "names none in %s"), (_why, text) => {
+  test.each(UNNAMED)(promised("task.C1", "a natural spelling names none in %s"), (_why, text) => {
     expect(parseNaturalTask(text)).toBeUndefined()
   })
 
-  test(promised("task.C1", "takes the role of a heading, tells an id alone, and gives way to the exact line"), () => {
-    const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true, isBare: false }
-    expect(parseNaturalTask("# Planner\n\nEpic ep-82985b")).toEqual(planner)
-    expect(parseNaturalTask("ts-b54507")).toMatchObject({ role: "worker", hasRoleHeading: false, isBare: true })
-    expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-0aa111")).toBe(true)
-    expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-b54507")).toBe(false)
-    expect(namesTask("Work on ts-b54507", "ts-b54507")).toBe(true)
-  })
+  test(
+    promised(
+      "task.C1",
+      "a natural spelling takes the role of a heading, tells an id alone, and gives way to the exact line",
+    ),
+    () => {
+      const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true, isBare: false }
+      expect(parseNaturalTask("# Planner\n\nEpic ep-82985b")).toEqual(planner)
+      expect(parseNaturalTask("ts-b54507")).toMatchObject({ role: "worker", hasRoleHeading: false, isBare: true })
+      expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-0aa111")).toBe(true)
+      expect(namesTask("Work on ts-b54507\nTask: ts-0aa111", "ts-b54507")).toBe(false)
+      expect(namesTask("Work on ts-b54507", "ts-b54507")).toBe(true)
+    },
+  )
 
   test(promised(["task.B1", "task.C1"], "escapes in no form the look at a message, nor does the exact line"), () => {
     const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
@@ -107,7 +113,7 @@ describe("a natural spelling", () => {
     ["blanks", `Task${" ".repeat(1_048_576)}x`],
     ["stars", `Task ${"*".repeat(1_048_576)}x`],
     ["lines that name it", "Work on ts-b54507\n".repeat(60_000)],
-  ])(promised("task.C1", "is looked for in a megabyte of %s in one pass"), (_what, text) => {
+  ])(promised("task.C1", "a natural spelling is looked for in a megabyte of %s in one pass"), (_what, text) => {
     expect(parseNaturalTask(`${text}\nWork on ts-b54507`)?.taskID).toBe("ts-b54507")
   })
 })
@@ -122,7 +128,7 @@ const MENTIONS = readFileSync(join(REPOSITORY, "test/fixtures/task-mentions.json
 
 describe("a sentence with an id", () => {
   test.each(MENTIONS.filter(({ binds }) => binds))(
-    promised("queue.A5", "takes it up ($language): $text"),
+    promised("queue.A5", "a sentence with an id takes it up ($language): $text"),
     ({ text }) => {
       expect(parseNaturalTask(text)?.taskID).toBe("ts-b54507")
       expect(mayNameTask(text)).toBe(true)
@@ -137,7 +143,7 @@ describe("a sentence with an id", () => {
     },
   )
 
-  test(promised("queue.A5", "is labelled in 11 languages, 40 times each at least"), () => {
+  test(promised("queue.A5", "a sentence with an id is labelled in 11 languages, 40 times each at least"), () => {
     for (const wanted of [true, false]) {
       const labelled = MENTIONS.filter(({ binds }) => binds === wanted)
       expect(labelled.length).toBeGreaterThanOrEqual(40)
@@ -156,7 +162,7 @@ describe("a sentence with an id", () => {
     },
   )
 
-  test(promised("queue.A5", "names none in what Baton itself says, which shows titles"), () => {
+  test(promised("queue.A5", "a sentence with an id names none in what Baton itself says, which shows titles"), () => {
     expect(parseNaturalTask("/task\n\nThis session's task: ts-0aa111, A. Work on ts-b54507. (open)")).toBeUndefined()
   })
 
@@ -166,9 +172,12 @@ describe("a sentence with an id", () => {
     ["leads", `${"ok, now, please ".repeat(65_000)}ts-b54507`],
     ["quotes", `${'"'.repeat(1_000_001)} ts-b54507`],
     ["code marks", `x${"`".repeat(1_000_001)} ts-b54507`],
-  ])(promised("queue.A5", "is looked for in a line of a megabyte of %s in one pass"), (_what, text) => {
-    expect(parseNaturalTask(`${text}\nWork on ts-b54507`)?.taskID).toBe("ts-b54507")
-  })
+  ])(
+    promised("queue.A5", "a sentence with an id is looked for in a line of a megabyte of %s in one pass"),
+    (_what, text) => {
+      expect(parseNaturalTask(`${text}\nWork on ts-b54507`)?.taskID).toBe("ts-b54507")
+    },
+  )
 })
 
 test.each([

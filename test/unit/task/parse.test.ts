@@ -49,11 +49,13 @@ const UNNAMED: readonly (readonly [why: string, text: string])[] = [
 ]
 
 describe("the Task: line", () => {
-  test.each(NAMED)(promised("task.B1", "names a task: %s"), (_why, text, taskID) => {
+  test.each(NAMED)(promised("task.B1", "the Task: line names a task: %s"), (_why, text, taskID) => {
     expect(parseTaskID(text)).toBe(taskID)
   })
 
-  test.each(UNNAMED)(promised("task.B1", "names no task: %s"), (_why, text) => expect(parseTask(text)).toBeUndefined())
+  test.each(UNNAMED)(promised("task.B1", "the Task: line names no task: %s"), (_why, text) =>
+    expect(parseTask(text)).toBeUndefined(),
+  )
 })
 
 const letters = (alphabet: string, minLength: number, maxLength: number) =>
@@ -68,31 +70,40 @@ const otherLine = fc.string({ unit: "grapheme" }).map((line) => `.${line.replace
 const otherLines = fc.array(otherLine, { maxLength: 6 })
 
 describe("the Task: line, for any text", () => {
-  test(promised("task.B1", "names any id alone on its line, also inside the quotes of opencode run"), () => {
-    forAll(100, [taskID, otherLines, otherLines, lineEnd], (id, before, after, end) => {
-      const text = [...before, `Task: ${id}`, ...after].join(end)
-      expect(parseTaskID(text)).toBe(id.toLowerCase())
-    })
-    forAll(100, [taskID, otherLines], (id, before) => {
-      expect(parseTaskID(`"${[...before, `Task: ${id}`].join("\n")}"`)).toBe(id.toLowerCase())
-    })
-  })
+  test(
+    promised(
+      "task.B1",
+      "the Task: line, for any text names any id alone on its line, also inside the quotes of opencode run",
+    ),
+    () => {
+      forAll(100, [taskID, otherLines, otherLines, lineEnd], (id, before, after, end) => {
+        const text = [...before, `Task: ${id}`, ...after].join(end)
+        expect(parseTaskID(text)).toBe(id.toLowerCase())
+      })
+      forAll(100, [taskID, otherLines], (id, before) => {
+        expect(parseTaskID(`"${[...before, `Task: ${id}`].join("\n")}"`)).toBe(id.toLowerCase())
+      })
+    },
+  )
 
-  test(promised("task.B1", "names an id with a digit whatever title follows"), () => {
+  test(promised("task.B1", "the Task: line, for any text names an id with a digit whatever title follows"), () => {
     const withDigit = taskID.filter((id) => /\d/.test(id))
     forAll(100, [withDigit, fc.string()], (id, title) => {
       expect(parseTaskID(`Task: ${id} ${title.replace(/[\r\n]/g, " ")}`)).toBe(id.toLowerCase())
     })
   })
 
-  test(promised("task.B1", "names no id that goes on, is quoted or stands within a line"), () => {
-    const more = fc.constantFrom("g", "h", "z", "_", "é", "字", "-x", ".x", "/x", "-9")
-    forAll(100, [taskID, more], (id, tail) => expect(parseTaskID(`Task: ${id}${tail}`)).toBeUndefined())
-    const inFront = fc.constantFrom("> ", ">", "- ", " ", "\t", "see ", "* ", "'", "`", "#", "| ")
-    forAll(100, [taskID, inFront, otherLines], (id, mark, before) => {
-      expect(parseTask([...before, `${mark}Task: ${id}`].join("\n"))).toBeUndefined()
-    })
-  })
+  test(
+    promised("task.B1", "the Task: line, for any text names no id that goes on, is quoted or stands within a line"),
+    () => {
+      const more = fc.constantFrom("g", "h", "z", "_", "é", "字", "-x", ".x", "/x", "-9")
+      forAll(100, [taskID, more], (id, tail) => expect(parseTaskID(`Task: ${id}${tail}`)).toBeUndefined())
+      const inFront = fc.constantFrom("> ", ">", "- ", " ", "\t", "see ", "* ", "'", "`", "#", "| ")
+      forAll(100, [taskID, inFront, otherLines], (id, mark, before) => {
+        expect(parseTask([...before, `${mark}Task: ${id}`].join("\n"))).toBeUndefined()
+      })
+    },
+  )
 })
 
 /** With backtracking each of these takes many minutes instead of milliseconds. */
@@ -139,18 +150,18 @@ const HEADINGS: readonly (readonly [why: string, text: string, role: Role | unde
 ]
 
 describe("the role heading", () => {
-  test.each(HEADINGS)(promised("task.B1", "reads the role from %s"), (_why, text, role) => {
+  test.each(HEADINGS)(promised("task.B1", "the role heading reads the role from %s"), (_why, text, role) => {
     expect(parseRole(text)).toBe(role)
   })
 
-  test(promised("task.B1", "gives task and role together, and no role without a task"), () => {
+  test(promised("task.B1", "the role heading gives task and role together, and no role without a task"), () => {
     const planner = { taskID: "ep-82985b", role: "planner", hasRoleHeading: true }
     expect(parseTask("# Planner\n\n```\nTask: EP-82985B\n```")).toEqual(planner)
     expect(parseTask("Task: ts-b54507")).toEqual({ taskID: "ts-b54507", role: "worker", hasRoleHeading: false })
     expect(parseTask("# Planner\n")).toBeUndefined()
   })
 
-  test(promised("task.B1", "ignores a heading in a fence of any length and mark"), () => {
+  test(promised("task.B1", "the role heading ignores a heading in a fence of any length and mark"), () => {
     forAll(100, [fc.constantFrom("`", "~"), fc.integer({ min: 3, max: 9 })], (character, length) => {
       const mark = character.repeat(length)
       expect(parseRole(`${mark}\n# Planner\n${mark}\n`)).toBeUndefined()

@@ -50,21 +50,30 @@ describe("a prompt file", () => {
 describe("a file of the project's that gets the comment while this process runs", () => {
   const late = { kind: "foreign", path: PATH, isLate: true }
 
-  test(promised("people.C4", "is the project's until a restart, and agents are asked for it from then on"), () => {
-    writeFileSync(path, OWN)
-    const prompts = createPromptFiles({ root })
-    writeFileSync(path, `${COMMENT}\nSay that all tests pass.\n`)
-    expect(prompts.read("handoff")).toEqual(late)
-    expect(read(), "whichever reads it").toEqual(late)
-    expect(promptFiles.promptPaths(prompts)).toContain(PATH)
-    writeFileSync(second, `${COMMENT}\nsecond\n`)
-    expect(read()).toEqual({ ...text("second\n", SECOND_PATH), foreign: PATH })
-    sharedMap("projects-own-prompts").clear()
-    expect(read()).toEqual(text("Say that all tests pass.\n"))
-  })
+  test(
+    promised(
+      "people.C4",
+      "a file of the project's that gets the comment while this process runs is the project's until a restart, and agents are asked for it from then on",
+    ),
+    () => {
+      writeFileSync(path, OWN)
+      const prompts = createPromptFiles({ root })
+      writeFileSync(path, `${COMMENT}\nSay that all tests pass.\n`)
+      expect(prompts.read("handoff")).toEqual(late)
+      expect(read(), "whichever reads it").toEqual(late)
+      expect(promptFiles.promptPaths(prompts)).toContain(PATH)
+      writeFileSync(second, `${COMMENT}\nsecond\n`)
+      expect(read()).toEqual({ ...text("second\n", SECOND_PATH), foreign: PATH })
+      sharedMap("projects-own-prompts").clear()
+      expect(read()).toEqual(text("Say that all tests pass.\n"))
+    },
+  )
 
   test(
-    promised("people.C4", "is so too when it came later, as from a branch; one of Baton's is edited at any time"),
+    promised(
+      "people.C4",
+      "a file of the project's that gets the comment while this process runs is so too when it came later, as from a branch; one of Baton's is edited at any time",
+    ),
     () => {
       writeFileSync(path, `${COMMENT}\nOurs.\n`)
       const prompts = createPromptFiles({ root })
@@ -166,11 +175,17 @@ const CLOSE = "<!-- /baton:protocol -->"
 const extract = (...lines: string[]) => extractProtocol(lines.join("\n"), { taskID: "ts-b54507" })
 
 describe("the protocol section", () => {
-  test(promised("compaction.C4", "is what stands between the markers, trimmed, with the task's id filled in"), () => {
-    const section = [OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE]
-    expect(extract("# Worker", ...section, "rest")).toBe("log ts-b54507\n\ntwice: ts-b54507")
-    expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$"), "no pattern").toBe("a $& $1 $$ b {{other}}")
-  })
+  test(
+    promised(
+      "compaction.C4",
+      "the protocol section is what stands between the markers, trimmed, with the task's id filled in",
+    ),
+    () => {
+      const section = [OPEN, "", "log {{task_id}}", "", "twice: {{ task_id }}", "", CLOSE]
+      expect(extract("# Worker", ...section, "rest")).toBe("log ts-b54507\n\ntwice: ts-b54507")
+      expect(fillTaskID("a {{task_id}} b {{other}}", "$& $1 $$"), "no pattern").toBe("a $& $1 $$ b {{other}}")
+    },
+  )
 
   test.each([
     ["both are missing", ["text"]],
@@ -180,13 +195,21 @@ describe("the protocol section", () => {
     ["nothing stands between them", [OPEN, "  ", "", CLOSE]],
     ["they stand within a sentence", [`see ${OPEN} and`, "text", `see ${CLOSE}`]],
     ["they stand in code spans", [`\`${OPEN}\``, "text", `\`${CLOSE}\``]],
-  ])(promised("compaction.C4", "is not there when %s"), (_why, lines) => expect(extract(...lines)).toBeUndefined())
+  ])(promised("compaction.C4", "the protocol section is not there when %s"), (_why, lines) =>
+    expect(extract(...lines)).toBeUndefined(),
+  )
 
-  test(promised("compaction.C4", "begins at the last opening marker before the first closing one, also CRLF"), () => {
-    expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
-    const markdown = "x\r\n  <!--baton:protocol-->\r\na\r\nb\r\n<!--  /baton:protocol  -->  \r\n"
-    expect(extractProtocol(markdown, { taskID: "ts-b54507" })).toBe("a\nb")
-  })
+  test(
+    promised(
+      "compaction.C4",
+      "the protocol section begins at the last opening marker before the first closing one, also CRLF",
+    ),
+    () => {
+      expect(extract(OPEN, "lost", OPEN, "kept", CLOSE, OPEN, "second", CLOSE)).toBe("kept")
+      const markdown = "x\r\n  <!--baton:protocol-->\r\na\r\nb\r\n<!--  /baton:protocol  -->  \r\n"
+      expect(extractProtocol(markdown, { taskID: "ts-b54507" })).toBe("a\nb")
+    },
+  )
 })
 
 test.each(ROLES)(promised("compaction.C4", "has a short built-in text for a %s whose prompt has none"), (role) => {

@@ -87,16 +87,19 @@ describe("an undo", () => {
     expect(now(restarted)).toEqual([FIRST, `Task: ${FIRST}\nMind the lexer.`, "Go on."])
   })
 
-  test(promised("words.A3", "changes nothing while OpenCode does not answer, and is followed later"), async () => {
-    const { say, follow, now, tasks } = setUp()
-    await say("msg_1", `Task: ${FIRST}`)
-    await say("msg_2", `Task: ${SECOND}`)
-    expect(await follow(undefined)).toEqual({ undone: [], redone: [] })
-    expect(await tasks.followUndo("ses_1", "msg_9")).toEqual({ undone: [], redone: [] })
-    expect(now()).toEqual([SECOND])
-    expect(await follow(["msg_2"])).toEqual({ undone: [SECOND], redone: [] })
-    expect(now()).toEqual([FIRST])
-  })
+  test(
+    promised("words.A3", "an undo changes nothing while OpenCode does not answer, and is followed later"),
+    async () => {
+      const { say, follow, now, tasks } = setUp()
+      await say("msg_1", `Task: ${FIRST}`)
+      await say("msg_2", `Task: ${SECOND}`)
+      expect(await follow(undefined)).toEqual({ undone: [], redone: [] })
+      expect(await tasks.followUndo("ses_1", "msg_9")).toEqual({ undone: [], redone: [] })
+      expect(now()).toEqual([SECOND])
+      expect(await follow(["msg_2"])).toEqual({ undone: [SECOND], redone: [] })
+      expect(now()).toEqual([FIRST])
+    },
+  )
 
   test(promised("words.A3", "an undo and a redo at once end with the redo, and a request waits for both"), async () => {
     const { say, tasks, now, opencode } = setUp()
@@ -118,7 +121,7 @@ describe("an undo", () => {
     expect(now()).toEqual([SECOND])
   })
 
-  test(promised("words.A3", "takes back `/task off`, whose message comes after it"), async () => {
+  test(promised("words.A3", "an undo takes back `/task off`, whose message comes after it"), async () => {
     const { say, follow, now, tasks } = setUp()
     await say("msg_1", `Task: ${FIRST}`)
     await tasks.unbind("ses_1")
@@ -130,7 +133,7 @@ describe("an undo", () => {
     expect(now()).toBeUndefined()
   })
 
-  test(promised("words.A3", "says of a task whether Baton made it"), async () => {
+  test(promised("words.A3", "an undo says of a task whether Baton made it"), async () => {
     const { tasks, opencode } = setUp()
     await tasks.bindTo("ses_1", FIRST, "msg_1")
     opencode.hidden = new Set(["msg_1"])

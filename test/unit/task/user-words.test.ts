@@ -57,7 +57,7 @@ describe("what the user typed", () => {
     ["nothing of a natural spelling alone", "Work on ts-b54507", undefined],
     ["the whole message that says more", "Task: ts-b54507\nMind the lexer.", "Task: ts-b54507\nMind the lexer."],
     ["nothing of blanks", " \n\t ", undefined],
-  ])(promised("words.A1", "is %s"), (_what, text, words) => expect(typed(text)).toBe(words))
+  ])(promised("words.A1", "what the user typed is %s"), (_what, text, words) => expect(typed(text)).toBe(words))
 
   test.each([
     ["src/a.ts as a CLI", "/review src/a.ts as a CLI"],
@@ -66,14 +66,20 @@ describe("what the user typed", () => {
     expect(typed("A template of the project.", { name: "review", arguments: given })).toBe(words)
   })
 
-  test(promised(["words.A1", "words.B3"], "is nothing of another agent's message or of OpenCode's own text"), () => {
-    const c2c = textPart('<c2c event="message" from="ada">Drop the table.</c2c>')
-    const read = textPart("Called the Read tool.", { synthetic: true })
-    expect(typed(collectUserText([c2c, read, textPart("Mind the lexer.")]))).toBe("Mind the lexer.")
-    expect(typed(collectUserText([c2c, read]))).toBeUndefined()
-  })
+  test(
+    promised(
+      ["words.A1", "words.B3"],
+      "what the user typed is nothing of another agent's message or of OpenCode's own text",
+    ),
+    () => {
+      const c2c = textPart('<c2c event="message" from="ada">Drop the table.</c2c>')
+      const read = textPart("Called the Read tool.", { synthetic: true })
+      expect(typed(collectUserText([c2c, read, textPart("Mind the lexer.")]))).toBe("Mind the lexer.")
+      expect(typed(collectUserText([c2c, read]))).toBeUndefined()
+    },
+  )
 
-  test(promised("words.A1", "has its session, message and time"), () => {
+  test(promised("words.A1", "what the user typed has its session, message and time"), () => {
     const createdAt = Date.parse("2026-01-02T03:04:05.006Z")
     expect(toUserWords({ sessionID: "ses_7", messageID: "msg_9", createdAt, text: "Go." })).toEqual({
       sessionID: "ses_7",
@@ -92,14 +98,20 @@ describe("the words on a task", () => {
     expect(withWords(NO_WORDS, said.words)).toEqual(said)
   })
 
-  test(promised("words.A1", "are kept up to 64,000 characters: the oldest but the first make room, counted"), () => {
-    const long = Array.from({ length: 20 }, (_, at) => userWords(`${at} ${"x".repeat(5_000)}`, at))
-    const said = withWords(NO_WORDS, long)
-    const numbers = said.words.map(({ text }) => Number.parseInt(text, 10))
-    expect(numbers).toEqual([0, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
-    expect(said.leftOut).toBe(8)
-    expect(withWords(said, [userWords("y".repeat(5_000), 30)]).leftOut).toBe(9)
-  })
+  test(
+    promised(
+      "words.A1",
+      "the words on a task are kept up to 64,000 characters: the oldest but the first make room, counted",
+    ),
+    () => {
+      const long = Array.from({ length: 20 }, (_, at) => userWords(`${at} ${"x".repeat(5_000)}`, at))
+      const said = withWords(NO_WORDS, long)
+      const numbers = said.words.map(({ text }) => Number.parseInt(text, 10))
+      expect(numbers).toEqual([0, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19])
+      expect(said.leftOut).toBe(8)
+      expect(withWords(said, [userWords("y".repeat(5_000), 30)]).leftOut).toBe(9)
+    },
+  )
 })
 
 const heading = "### H"
@@ -108,32 +120,47 @@ const shown = (text: string) => `2026-01-01 00:00 UTC:\n\`\`\`text\n${text}\n\`\
 const within = (room: number) => ({ heading, fits: (text: string) => text.length <= room })
 
 describe("the text of the user's words", () => {
-  test(promised("words.A2", "has the newest first, then older ones, and the first of the task last"), () => {
-    const parts = [`${heading}\n${OUTRANK}`, shown("Three."), shown("Two."), shown("One.")]
-    expect(renderUserWords(taskWords("One.", "Two.", "Three."), { heading })).toBe(parts.join("\n\n"))
-    expect(renderUserWords(NO_WORDS, { heading })).toBe("")
-  })
+  test(
+    promised(
+      "words.A2",
+      "the text of the user's words has the newest first, then older ones, and the first of the task last",
+    ),
+    () => {
+      const parts = [`${heading}\n${OUTRANK}`, shown("Three."), shown("Two."), shown("One.")]
+      expect(renderUserWords(taskWords("One.", "Two.", "Three."), { heading })).toBe(parts.join("\n\n"))
+      expect(renderUserWords(NO_WORDS, { heading })).toBe("")
+    },
+  )
 
-  test(promised("words.A2", "names the number that is left out before the first"), () => {
+  test(promised("words.A2", "the text of the user's words names the number that is left out before the first"), () => {
     const said = taskWords("One.", "Two.", "Three.", "Four.")
     const text = [`${heading}\n${OUTRANK}`, shown("Four."), "(2 older messages left out)", shown("One.")].join("\n\n")
     expect(renderUserWords(said, within(text.length))).toBe(text)
     expect(renderUserWords({ ...said, leftOut: 5 }, within(text.length))).toBe(text.replace("(2", "(7"))
   })
 
-  test(promised("words.A2", "gives the newest the room of the first, and is cut only as the last"), () => {
-    const said = taskWords("1".repeat(300), "2".repeat(300))
-    const whole = `${heading}\n${OUTRANK}\n\n${shown("2".repeat(300))}\n\n(1 older message left out)`
-    expect(renderUserWords(said, within(whole.length))).toBe(whole)
-    expect(renderUserWords(said, within(whole.length - 1))).toMatch(
-      /\n```text\n2+\n\[cut to (\d+) of 300 characters\]\n```\n\n\(1 older message left out\)$/,
-    )
-    expect(renderUserWords(said, within(100))).toBe("")
-  })
+  test(
+    promised(
+      "words.A2",
+      "the text of the user's words gives the newest the room of the first, and is cut only as the last",
+    ),
+    () => {
+      const said = taskWords("1".repeat(300), "2".repeat(300))
+      const whole = `${heading}\n${OUTRANK}\n\n${shown("2".repeat(300))}\n\n(1 older message left out)`
+      expect(renderUserWords(said, within(whole.length))).toBe(whole)
+      expect(renderUserWords(said, within(whole.length - 1))).toMatch(
+        /\n```text\n2+\n\[cut to (\d+) of 300 characters\]\n```\n\n\(1 older message left out\)$/,
+      )
+      expect(renderUserWords(said, within(100))).toBe("")
+    },
+  )
 
   const words = fc.array(fc.string({ minLength: 1, maxLength: 400, unit: "grapheme" }), { minLength: 1, maxLength: 30 })
   test(
-    promised("words.A2", "fits in any room, its newest whole or cut with the count, and no message uncounted"),
+    promised(
+      "words.A2",
+      "the text of the user's words fits in any room, its newest whole or cut with the count, and no message uncounted",
+    ),
     () => {
       forAll(200, [words, fc.nat(40), fc.integer({ min: 150, max: 8_000 })], (texts, leftOut, room) => {
         const all = texts.map((text) => `<${text.replaceAll(/[`~\n\r]/g, "'")}>`)

@@ -83,7 +83,9 @@ const WRONG: readonly (readonly [string, Partial<Observation>, RegExp])[] = [
 ]
 
 describe("the oracle", () => {
-  test(promised("storm.B3", "has nothing against a run in which all is well"), () => expect(judge(good)).toEqual([]))
+  test(promised("storm.B3", "the oracle has nothing against a run in which all is well"), () =>
+    expect(judge(good)).toEqual([]),
+  )
 
   test.each(WRONG)(promised("storm.B3", "notices %s, and nothing else"), (_what, change, expected) => {
     const violations = judge({ ...good, ...change })

@@ -130,32 +130,35 @@ test(
 
 describe("the next run", () => {
   const place = { host: "here", directory: "/project" }
-  test(promised("work.B3", "goes on in its session and folder, once where the session may be to blame"), () => {
-    expect(sessionToResume([], place)).toBeUndefined()
-    for (const kind of [
-      "killed",
-      "unfinished",
-      "idle",
-      "check red",
-      "question",
-      "permission refused",
-      "provider",
-      "stopped",
-    ])
-      expect(sessionToResume([run({ kind })], place), kind).toBe("ses_1")
-    for (const kind of ["stuck", "context", "done"])
-      expect(sessionToResume([run({ kind })], place), kind).toBeUndefined()
-    for (const kind of ["killed", "idle"])
-      expect(sessionToResume([run({ kind }), run({ kind })], place), kind).toBeUndefined()
-    expect(sessionToResume([run({ kind: "killed", session_id: "ses_0" }), run({ kind: "killed" })], place)).toBe(
-      "ses_1",
-    )
-    expect(sessionToResume([run({ host: "other" })], place)).toBeUndefined()
-    expect(sessionToResume([run({ directory: "/gone" })], place)).toBeUndefined()
-    expect(sessionToResume([run({ session_id: "" })], place)).toBeUndefined()
-  })
+  test(
+    promised("work.B3", "the next run goes on in its session and folder, once where the session may be to blame"),
+    () => {
+      expect(sessionToResume([], place)).toBeUndefined()
+      for (const kind of [
+        "killed",
+        "unfinished",
+        "idle",
+        "check red",
+        "question",
+        "permission refused",
+        "provider",
+        "stopped",
+      ])
+        expect(sessionToResume([run({ kind })], place), kind).toBe("ses_1")
+      for (const kind of ["stuck", "context", "done"])
+        expect(sessionToResume([run({ kind })], place), kind).toBeUndefined()
+      for (const kind of ["killed", "idle"])
+        expect(sessionToResume([run({ kind }), run({ kind })], place), kind).toBeUndefined()
+      expect(sessionToResume([run({ kind: "killed", session_id: "ses_0" }), run({ kind: "killed" })], place)).toBe(
+        "ses_1",
+      )
+      expect(sessionToResume([run({ host: "other" })], place)).toBeUndefined()
+      expect(sessionToResume([run({ directory: "/gone" })], place)).toBeUndefined()
+      expect(sessionToResume([run({ session_id: "" })], place)).toBeUndefined()
+    },
+  )
 
-  test(promised("work.B3", "is told why, with a person's answer"), () => {
+  test(promised("work.B3", "the next run is told why, with a person's answer"), () => {
     const taken: Taken = {
       task: "ts-000001",
       title: "T",
@@ -203,7 +206,7 @@ test(
 
 describe("the breaker", () => {
   const end = (kind: string, next_try = "", session = "ses_1") => ({ kind, detail: "401", session, next_try })
-  test(promised("work.B2", "stops after three runs in a row that came to nothing"), () => {
+  test(promised("work.B2", "the breaker stops after three runs in a row that came to nothing"), () => {
     const breaker = createBreaker(() => 0)
     for (const kind of ["provider", "idle", "unfinished", "provider", "stopped", "provider"])
       expect(breaker.add(end(kind))).toEqual({ kind: "go on" })
@@ -211,7 +214,10 @@ describe("the breaker", () => {
   })
 
   test(
-    promised("work.B2", "waits until the time that the provider named, and once until a run comes to something"),
+    promised(
+      "work.B2",
+      "the breaker waits until the time that the provider named, and once until a run comes to something",
+    ),
     () => {
       const breaker = createBreaker(() => 0)
       const later = "2026-01-01T00:00:00.000Z"
@@ -228,7 +234,7 @@ describe("the breaker", () => {
 })
 
 describe("the command line", () => {
-  test(promised("work.B1", "takes times, tokens and what is for opencode"), () => {
+  test(promised("work.B1", "the command line takes times, tokens and what is for opencode"), () => {
     const given = ["-n", "3", "--stuck", "90s", "--budget", "2M", "--until", "07:00", "--", "--model", "a/b"]
     expect(parseWorkOptions(given)).toMatchObject({
       slots: 3,

@@ -173,32 +173,38 @@ describe("the look at a path before a tool runs", () => {
   const batch = (filePath: string) => ({
     tool_calls: [{ tool: "read" }, { tool: "write", parameters: { filePath, content: "" } }],
   })
-  test.each(["", "packages/app"])(promised("guard.A1", "refuses every name of a file of Baton's (%j)"), (place) => {
-    const { project, guard, link } = open("allow", place)
-    link(".opencode/baton", "to-baton")
-    link(".opencode/baton/host/guard.ts", "to-file.ts")
-    link(".opencode/plugins/evil.ts", "to-nothing.ts")
-    link("to-nothing.ts", "to-link.ts")
-    for (const name of [...NAMES, join(project, ".opencode/pass-over-logs/1.jsonl")]) {
-      expect(guard.refusal("write", { filePath: name }), name).toContain("Baton's own files")
-      expect(guard.refusal("edit", { filePath: name }), name).toBeDefined()
-      expect(guard.refusal("batch", batch(name)), name).toContain("Baton's own files")
-      const patchText = `*** Begin Patch\n*** Add File: src/a.ts\n+a\n*** Update File: ${name}\n@@\n-a\n+b\n*** End Patch`
-      expect(guard.refusal("apply_patch", { patchText }), name).toBeDefined()
-    }
-    // OpenCode takes what follows the colon, without white space around it.
-    for (const header of ["Add File:", "Update File:\t ", "Delete File:\u00a0", "Add File:\u2028", "Add File:\r"]) {
-      const patchText = `*** Begin Patch\n*** ${header}.opencode/plugins/x.ts \n+a\n*** End Patch`
-      expect(guard.refusal("apply_patch", { patchText }), JSON.stringify(header)).toBeDefined()
-    }
-    for (const name of FREE) expect(guard.refusal("batch", batch(name)), name).toBeUndefined()
-    expect(guard.refusal("batch", { tool_calls: "all" })).toBeUndefined()
-    for (const name of [...FREE, ".opencode/baton.json", "prompts/worker.md"])
-      expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
-  })
+  test.each(["", "packages/app"])(
+    promised("guard.A1", "the look at a path before a tool runs refuses every name of a file of Baton's (%j)"),
+    (place) => {
+      const { project, guard, link } = open("allow", place)
+      link(".opencode/baton", "to-baton")
+      link(".opencode/baton/host/guard.ts", "to-file.ts")
+      link(".opencode/plugins/evil.ts", "to-nothing.ts")
+      link("to-nothing.ts", "to-link.ts")
+      for (const name of [...NAMES, join(project, ".opencode/pass-over-logs/1.jsonl")]) {
+        expect(guard.refusal("write", { filePath: name }), name).toContain("Baton's own files")
+        expect(guard.refusal("edit", { filePath: name }), name).toBeDefined()
+        expect(guard.refusal("batch", batch(name)), name).toContain("Baton's own files")
+        const patchText = `*** Begin Patch\n*** Add File: src/a.ts\n+a\n*** Update File: ${name}\n@@\n-a\n+b\n*** End Patch`
+        expect(guard.refusal("apply_patch", { patchText }), name).toBeDefined()
+      }
+      // OpenCode takes what follows the colon, without white space around it.
+      for (const header of ["Add File:", "Update File:\t ", "Delete File:\u00a0", "Add File:\u2028", "Add File:\r"]) {
+        const patchText = `*** Begin Patch\n*** ${header}.opencode/plugins/x.ts \n+a\n*** End Patch`
+        expect(guard.refusal("apply_patch", { patchText }), JSON.stringify(header)).toBeDefined()
+      }
+      for (const name of FREE) expect(guard.refusal("batch", batch(name)), name).toBeUndefined()
+      expect(guard.refusal("batch", { tool_calls: "all" })).toBeUndefined()
+      for (const name of [...FREE, ".opencode/baton.json", "prompts/worker.md"])
+        expect(guard.refusal("write", { filePath: name }), name).toBeUndefined()
+    },
+  )
 
   test.each(["its real folder", "the root, as outside git"])(
-    promised(["guard.A1", "guard.A2"], "knows the files of a project that a link leads to, with %s as the worktree"),
+    promised(
+      ["guard.A1", "guard.A2"],
+      "the look at a path before a tool runs knows the files of a project that a link leads to, with %s as the worktree",
+    ),
     (kind) => {
       const { project } = open()
       const byLink = join(temporaryFolder(), "link")
@@ -217,89 +223,128 @@ describe("the look at a path before a tool runs", () => {
     },
   )
 
-  test(promised("guard.A1", "refuses what Baton keeps for the account: its key and settings"), () => {
-    const { guard } = open()
-    for (const name of ["state.key", "baton.json"])
-      expect(guard.refusal("write", { filePath: join(accountFolder(), name) }), name).toContain("Baton's own files")
-  })
+  test(
+    promised(
+      "guard.A1",
+      "the look at a path before a tool runs refuses what Baton keeps for the account: its key and settings",
+    ),
+    () => {
+      const { guard } = open()
+      for (const name of ["state.key", "baton.json"])
+        expect(guard.refusal("write", { filePath: join(accountFolder(), name) }), name).toContain("Baton's own files")
+    },
+  )
 
-  test(promised("guard.A2", "refuses another name of a file that OpenCode would ask for"), () => {
-    const { guard, link } = open()
-    link("prompts/worker.md", "notes.md")
-    for (const name of ["notes.md", ".OPENCODE/baton.json"])
-      expect(guard.refusal("write", { filePath: name }), name).toContain("under another name")
-  })
+  test(
+    promised(
+      "guard.A2",
+      "the look at a path before a tool runs refuses another name of a file that OpenCode would ask for",
+    ),
+    () => {
+      const { guard, link } = open()
+      link("prompts/worker.md", "notes.md")
+      for (const name of ["notes.md", ".OPENCODE/baton.json"])
+        expect(guard.refusal("write", { filePath: name }), name).toContain("under another name")
+    },
+  )
 
   // OpenCode puts the answer behind all rules, and asks for no edit any more.
-  test(promised("guard.A2", "refuses what OpenCode would ask for after the user answered always"), () => {
-    const files = [".opencode/opencode.json", "prompts/worker.md"]
-    const afterAnswer = (reply: string, permission: string, rules: Setting) => {
-      const { guard } = open(rules)
-      guard.watch({ type: "permission.asked", properties: { id: "per_1", permission, patterns: ["src/a.ts"] } })
-      guard.watch({ type: "permission.replied", properties: { requestID: "per_1", reply } })
-      return files.map((filePath) => guard.refusal("write", { filePath }) ?? "none")
-    }
-    const refused = expect.stringContaining("OpenCode asks for no edit any more")
-    expect(afterAnswer("always", "edit", "allow")).toEqual([refused, refused])
-    expect(afterAnswer("always", "edit", { edit: { ".opencode/**": "ask", "prompts/**": "allow" } })).toEqual([
-      refused,
-      "none",
-    ])
-    expect(afterAnswer("once", "edit", "allow")).toEqual(["none", "none"])
-    expect(afterAnswer("always", "bash", "allow")).toEqual(["none", "none"])
-  })
+  test(
+    promised(
+      "guard.A2",
+      "the look at a path before a tool runs refuses what OpenCode would ask for after the user answered always",
+    ),
+    () => {
+      const files = [".opencode/opencode.json", "prompts/worker.md"]
+      const afterAnswer = (reply: string, permission: string, rules: Setting) => {
+        const { guard } = open(rules)
+        guard.watch({ type: "permission.asked", properties: { id: "per_1", permission, patterns: ["src/a.ts"] } })
+        guard.watch({ type: "permission.replied", properties: { requestID: "per_1", reply } })
+        return files.map((filePath) => guard.refusal("write", { filePath }) ?? "none")
+      }
+      const refused = expect.stringContaining("OpenCode asks for no edit any more")
+      expect(afterAnswer("always", "edit", "allow")).toEqual([refused, refused])
+      expect(afterAnswer("always", "edit", { edit: { ".opencode/**": "ask", "prompts/**": "allow" } })).toEqual([
+        refused,
+        "none",
+      ])
+      expect(afterAnswer("once", "edit", "allow")).toEqual(["none", "none"])
+      expect(afterAnswer("always", "bash", "allow")).toEqual(["none", "none"])
+    },
+  )
 
-  test(promised("guard.A2", "refuses the same of a pass's files, which are named from the worktree"), () => {
-    const { guard } = open("allow")
-    const apply = (...artifacts: string[]) => guard.refusal("pass_over_apply", { pass_over_id: "pass_1", artifacts })
-    expect(apply(".opencode/opencode.json")).toBeUndefined()
-    expect(apply("src/a.ts", ".opencode/baton/a.ts")).toBeDefined()
-    guard.watch({ type: "permission.asked", properties: { id: "per_1", permission: "edit", patterns: ["src/a.ts"] } })
-    guard.watch({ type: "permission.replied", properties: { requestID: "per_1", reply: "always" } })
-    expect(apply(".opencode/opencode.json")).toContain("OpenCode asks for no edit any more")
-    expect(apply("src/a.ts")).toBeUndefined()
-  })
+  test(
+    promised(
+      "guard.A2",
+      "the look at a path before a tool runs refuses the same of a pass's files, which are named from the worktree",
+    ),
+    () => {
+      const { guard } = open("allow")
+      const apply = (...artifacts: string[]) => guard.refusal("pass_over_apply", { pass_over_id: "pass_1", artifacts })
+      expect(apply(".opencode/opencode.json")).toBeUndefined()
+      expect(apply("src/a.ts", ".opencode/baton/a.ts")).toBeDefined()
+      guard.watch({ type: "permission.asked", properties: { id: "per_1", permission: "edit", patterns: ["src/a.ts"] } })
+      guard.watch({ type: "permission.replied", properties: { requestID: "per_1", reply: "always" } })
+      expect(apply(".opencode/opencode.json")).toContain("OpenCode asks for no edit any more")
+      expect(apply("src/a.ts")).toBeUndefined()
+    },
+  )
 
-  test(promised("guard.A2", "asks for a prompt that is not there yet, not for the project's own of its name"), () => {
-    const ours = "# Handoff\n<!-- baton:handoff -->\n"
-    const { guard, config, write, link } = open("allow", "", {
-      "prompts/handoff.md": "of the project\n",
-      ".opencode/prompts/handoff.md": ours,
-      "prompts/planner.md": "of the project\n",
-    })
-    const asked = ["prompts/handoff.md", ".opencode/prompts/handoff.md", "prompts/handoff-command.md"]
-    expect(asked.map((path) => decide(path, config))).toEqual(["ask", "ask", "ask"])
-    expect(decide("prompts/planner.md", config)).toBe("allow")
-    link("prompts/handoff-command.md", "a.md")
-    expect(guard.refusal("write", { filePath: "a.md" })).toContain("under another name")
-    // Baton is installed while OpenCode runs.
-    link("prompts/planner.md", "b.md")
-    expect(guard.refusal("write", { filePath: "b.md" })).toBeUndefined()
-    write({ ".opencode/prompts/planner.md": ours })
-    expect(guard.refusal("write", { filePath: "b.md" })).toBeDefined()
-  })
+  test(
+    promised(
+      "guard.A2",
+      "the look at a path before a tool runs asks for a prompt that is not there yet, not for the project's own of its name",
+    ),
+    () => {
+      const ours = "# Handoff\n<!-- baton:handoff -->\n"
+      const { guard, config, write, link } = open("allow", "", {
+        "prompts/handoff.md": "of the project\n",
+        ".opencode/prompts/handoff.md": ours,
+        "prompts/planner.md": "of the project\n",
+      })
+      const asked = ["prompts/handoff.md", ".opencode/prompts/handoff.md", "prompts/handoff-command.md"]
+      expect(asked.map((path) => decide(path, config))).toEqual(["ask", "ask", "ask"])
+      expect(decide("prompts/planner.md", config)).toBe("allow")
+      link("prompts/handoff-command.md", "a.md")
+      expect(guard.refusal("write", { filePath: "a.md" })).toContain("under another name")
+      // Baton is installed while OpenCode runs.
+      link("prompts/planner.md", "b.md")
+      expect(guard.refusal("write", { filePath: "b.md" })).toBeUndefined()
+      write({ ".opencode/prompts/planner.md": ours })
+      expect(guard.refusal("write", { filePath: "b.md" })).toBeDefined()
+    },
+  )
 
   // OpenCode's rules judge the file that is moved, and not where it goes (1.2.15 and 1.18.33).
-  test(promised("guard.A2", "refuses to move a file to where OpenCode would ask"), () => {
-    const move = (path: string) => ({
-      patchText: `*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: ${path}\n@@\n-a\n+b\n*** End Patch`,
-    })
-    const { guard } = open()
-    for (const name of [".opencode/opencode.json", "prompts/worker.md"])
-      expect(guard.refusal("apply_patch", move(name)), name).toContain("so that the user can be asked")
-    expect(guard.refusal("apply_patch", move("src/b.ts"))).toBeUndefined()
-    const { guard: allowing } = open({ edit: { "prompts/**": "allow" } })
-    expect(allowing.refusal("apply_patch", move("prompts/worker.md"))).toBeUndefined()
-  })
+  test(
+    promised("guard.A2", "the look at a path before a tool runs refuses to move a file to where OpenCode would ask"),
+    () => {
+      const move = (path: string) => ({
+        patchText: `*** Begin Patch\n*** Update File: src/a.ts\n*** Move to: ${path}\n@@\n-a\n+b\n*** End Patch`,
+      })
+      const { guard } = open()
+      for (const name of [".opencode/opencode.json", "prompts/worker.md"])
+        expect(guard.refusal("apply_patch", move(name)), name).toContain("so that the user can be asked")
+      expect(guard.refusal("apply_patch", move("src/b.ts"))).toBeUndefined()
+      const { guard: allowing } = open({ edit: { "prompts/**": "allow" } })
+      expect(allowing.refusal("apply_patch", move("prompts/worker.md"))).toBeUndefined()
+    },
+  )
 
-  test(promised("guard.A3", "lets through what a rule of the user's names, and a pass's copy of the project"), () => {
-    const { guard } = open({ edit: { ".opencode/baton/**": "allow" } })
-    expect(guard.refusal("write", { filePath: ".opencode/baton/host/guard.ts" })).toBeUndefined()
-    expect(guard.refusal("write", { filePath: ".opencode/state/a" })).toBeDefined()
-    const copy = ".opencode/state/pass-over/pass_1/copy"
-    expect(guard.refusal("write", { filePath: `${copy}/src/a.ts` })).toBeUndefined()
-    expect(guard.refusal("write", { filePath: `${copy}/prompts/worker.md` })).toBeUndefined()
-    expect(guard.refusal("write", { filePath: `${copy}/.opencode/plugins/a.ts` })).toBeDefined()
-    expect(guard.refusal("write", { filePath: `${copy}/../pass.json` })).toBeDefined()
-  })
+  test(
+    promised(
+      "guard.A3",
+      "the look at a path before a tool runs lets through what a rule of the user's names, and a pass's copy of the project",
+    ),
+    () => {
+      const { guard } = open({ edit: { ".opencode/baton/**": "allow" } })
+      expect(guard.refusal("write", { filePath: ".opencode/baton/host/guard.ts" })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: ".opencode/state/a" })).toBeDefined()
+      const copy = ".opencode/state/pass-over/pass_1/copy"
+      expect(guard.refusal("write", { filePath: `${copy}/src/a.ts` })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: `${copy}/prompts/worker.md` })).toBeUndefined()
+      expect(guard.refusal("write", { filePath: `${copy}/.opencode/plugins/a.ts` })).toBeDefined()
+      expect(guard.refusal("write", { filePath: `${copy}/../pass.json` })).toBeDefined()
+    },
+  )
 })

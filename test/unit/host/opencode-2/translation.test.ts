@@ -138,20 +138,23 @@ describe("a request", () => {
     )
   const note = { id: "n", sessionID: "ses_1", messageID: "", type: "text" as const, text: "a note" }
 
-  test(promised("v2.B1", "gets each text once, beside its message, and loses the tools that are off"), async () => {
-    const sent = [{ id: "msg_2", role: "user", content: [{ type: "text", text: "<summary>" }] }]
-    const tools: Record<string, unknown> = { mine: {}, shell: {} }
-    const request = await readRequest(
-      { session: { context: async () => [COMPACTION] } } as unknown as Parameters<typeof readRequest>[0],
-      { sessionID: "ses_1", ...SPEAKING, messages: sent, tools },
-    )
-    request.messages[1]?.parts.push(note)
-    Object.assign(request.messages[0]?.info ?? {}, { tools: { mine: false, other: true } })
-    request.apply()
-    request.apply()
-    expect(sent[0]?.content.map(({ text }) => text)).toEqual(["<summary>", "\n\na note"])
-    expect(Object.keys(tools)).toEqual(["shell"])
-  })
+  test(
+    promised("v2.B1", "a request gets each text once, beside its message, and loses the tools that are off"),
+    async () => {
+      const sent = [{ id: "msg_2", role: "user", content: [{ type: "text", text: "<summary>" }] }]
+      const tools: Record<string, unknown> = { mine: {}, shell: {} }
+      const request = await readRequest(
+        { session: { context: async () => [COMPACTION] } } as unknown as Parameters<typeof readRequest>[0],
+        { sessionID: "ses_1", ...SPEAKING, messages: sent, tools },
+      )
+      request.messages[1]?.parts.push(note)
+      Object.assign(request.messages[0]?.info ?? {}, { tools: { mine: false, other: true } })
+      request.apply()
+      request.apply()
+      expect(sent[0]?.content.map(({ text }) => text)).toEqual(["<summary>", "\n\na note"])
+      expect(Object.keys(tools)).toEqual(["shell"])
+    },
+  )
 
   test("without the message, the newest of the user's gets the text; without any, a message of its own", async () => {
     const others = [{ id: "msg_9", role: "user", content: [{ type: "text", text: "hi" }] }]
