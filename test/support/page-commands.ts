@@ -27,7 +27,6 @@ export const PAGES: Readonly<Record<string, readonly Step[]>> = {
     { command: "./scripts/demo", by: ["test/e2e/tour/demo.test.ts", '"scripts", "demo"'] },
     { command: "./scripts/install ~/my-project --auto-task", shows: /^Files: [1-9]\d+ added/m },
     also("cd ~/my-project"),
-    { command: "npm install -g opencode-ai@1", instead: "opencode --version" },
     {
       command: "npx baton-opencode init ~/my-project",
       by: ["test/contract/install/package.test.ts", 'npx("init", "project"'],
@@ -51,6 +50,11 @@ export const PAGES: Readonly<Record<string, readonly Step[]>> = {
     { command: "baton waiting", shows: /^Nothing waits$/m },
     { command: "prog learn", instead: 'prog learn "Use tabs here." -c style', shows: /^lrn-[0-9a-f]{6}\b/m },
     { command: ".opencode/baton/bin/baton learned", shows: /Use tabs here\./ },
+    {
+      command: ".opencode/baton/bin/baton search WORDS",
+      instead: ".opencode/baton/bin/baton search CRLF",
+      shows: /Teach the parser CRLF/,
+    },
     { command: "baton passes", shows: /^No passes$/m },
     { command: "baton work", by: ["test/e2e/work/work.test.ts", "work.work("] },
     { command: "baton report" },
