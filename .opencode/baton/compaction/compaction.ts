@@ -7,7 +7,7 @@ import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import { parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { fenced } from "../task/parse.ts"
+import { fenced, taskText } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
@@ -294,6 +294,8 @@ export const createCompaction = (deps: CompactionDeps) => {
           return
         }
         output.prompt = prompt
+        const { messageID: id } = binding
+        if (id !== undefined) output.taskMessage = { id, text: taskText(binding) }
         output.rescue = (answer) => {
           const isRefused = isRefusal(answer, instructions)
           if (!isRefused && !judgeBeside(sessionState.lastHandoff, { summary: answer }, instructions).saysLess)

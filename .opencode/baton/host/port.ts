@@ -54,6 +54,8 @@ export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.sessio
   planWithoutTask?: (conversation: Conversation) => Promise<SummaryPlan>
   /** The summary is left to OpenCode, which is given the context alone. */
   isLeftToOpenCode?: boolean
+  /** The message that set the task, in short: for a host that does not show messages from before a compaction. */
+  taskMessage?: { readonly id: string; readonly text: string } | undefined
 }
 
 /** Features that are off on OpenCode 2 so far, by their names for people. */

@@ -152,6 +152,12 @@ export const parseTask = (text: string): ParsedTask | undefined => {
   return taskID === undefined ? undefined : { taskID, ...statedRole(text) }
 }
 
+/** The shortest message that sets the task, as `parseTask` reads it. */
+export const taskText = ({ taskID, role, hasRoleHeading }: ParsedTask): string => {
+  const heading = hasRoleHeading ? `# ${role.charAt(0).toUpperCase()}${role.slice(1)}\n\n` : ""
+  return `${heading}Task: ${taskID}`
+}
+
 export const setsTask = (parts: readonly Part[]): boolean => parseTask(collectUserText(parts)) !== undefined
 
 // Natural spellings: a line of the user's that only names a task, as `Task ts-b54507`, or a sentence that takes one up (naming.ts).

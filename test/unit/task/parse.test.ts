@@ -6,7 +6,7 @@ import * as parser from "../../../.opencode/baton/task/parse.ts"
 import { promised } from "../../requirements.ts"
 import { forAll } from "../../support/for-all.ts"
 
-const { extractBrief, parseRole, parseTask, parseTaskID } = parser
+const { DEFAULT_ROLE, extractBrief, parseRole, parseTask, parseTaskID, ROLES, taskText } = parser
 
 const MEGABYTE = 1_048_576
 
@@ -213,3 +213,9 @@ test.each([
   ["a role prompt that has no end, verbatim", "# Worker\nTask: ts-b54507\n", "# Worker\nTask: ts-b54507\n"],
   ["an end that has no role prompt, verbatim", "x\n<!-- baton:brief -->\ny", "x\n<!-- baton:brief -->\ny"],
 ])(promised("compaction.C4", "the user's brief is %s"), (_what, text, brief) => expect(extractBrief(text)).toBe(brief))
+
+test(promised("v2.B3", "the shortest message that sets a task gives that task and role"), () => {
+  const stated = ROLES.map((role) => ({ taskID: "ts-b54507", role, hasRoleHeading: true }))
+  for (const task of [...stated, { taskID: "ts-b54507", role: DEFAULT_ROLE, hasRoleHeading: false }])
+    expect(parseTask(taskText(task))).toEqual(task)
+})

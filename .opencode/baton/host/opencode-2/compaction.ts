@@ -78,17 +78,18 @@ export const hookCompaction = async (
   log: Log,
 ): Promise<void> => {
   if (!prepare) return
-  const planFor = async (compaction: CompactionEvent): Promise<SummaryPlan | undefined> => {
+  type Plan = SummaryPlan & Pick<CompactingOutput, "taskMessage">
+  const planFor = async (compaction: CompactionEvent): Promise<Plan | undefined> => {
     const output: CompactingOutput = { context: [] }
     await prepare({ sessionID: compaction.sessionID }, output)
-    const { prompt, rescue, planWithoutTask } = output
+    const { prompt, rescue, planWithoutTask, taskMessage } = output
     if (output.isLeftToOpenCode) {
       // OpenCode's prompt follows.
       const text = output.context.join("\n\n")
       if (text !== "") compaction.messages.push({ role: "user", content: [{ type: "text", text }] })
       return undefined
     }
-    if (prompt !== undefined && rescue) return { prompt, rescue }
+    if (prompt !== undefined && rescue) return { prompt, rescue, taskMessage }
     return planWithoutTask?.(await readConversation(context, compaction, log))
   }
   const summarise = async (compaction: CompactionEvent): Promise<void> => {
@@ -103,7 +104,7 @@ export const hookCompaction = async (
     const answer = outcome.kind === "done" ? outcome.value.trim() : ""
     const instead = plan.rescue(answer)
     if (instead === undefined) {
-      compaction.result = { summary: answer, metadata: { baton: "summary" } }
+      compaction.result = { summary: answer, metadata: { baton: "summary", task: plan.taskMessage } }
       return
     }
     const error = outcome.kind === "failed" ? describeError(outcome.error) : undefined
@@ -113,7 +114,7 @@ export const hookCompaction = async (
       error,
       characters: answer.length,
     })
-    compaction.result = { summary: instead, metadata: { baton: RESCUED, answer } }
+    compaction.result = { summary: instead, metadata: { baton: RESCUED, answer, task: plan.taskMessage } }
   }
   await context.session.hook("compaction", (compaction) =>
     safely(log, "compaction", compaction.sessionID, () => summarise(compaction)),

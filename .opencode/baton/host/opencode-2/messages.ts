@@ -105,6 +105,13 @@ const assistantMessage = (sessionID: string, entry: Entry, id: string, parentID:
   )
 }
 
+/** The message that set the session's task: a plugin is shown none from before the compaction. */
+const taskMessages = (sessionID: string, entry: Entry, speaking: Speaking): StoredMessage[] => {
+  const [messageID, words] = [field(entry.metadata, "task", "id"), field(entry.metadata, "task", "text")].map(text)
+  if (messageID === undefined || words === undefined) return []
+  return [sentMessage({ sessionID, messageID }, words, speaking, timeOf(entry).created ?? 0)]
+}
+
 /** A compaction is a user's message with such a part, and the summary, which answers it. */
 const compactionMessages = (sessionID: string, entry: Entry, id: string, speaking: Speaking): StoredMessage[] => {
   const time = timeOf(entry)
@@ -144,7 +151,7 @@ export const toStoredMessages = (
       }
       case "compaction":
         parentID = id
-        return compactionMessages(sessionID, entry, id, speaking)
+        return [...taskMessages(sessionID, entry, speaking), ...compactionMessages(sessionID, entry, id, speaking)]
       case "assistant":
         return [assistantMessage(sessionID, entry, id, parentID)]
       default:

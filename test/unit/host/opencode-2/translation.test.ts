@@ -75,6 +75,16 @@ describe(promised("v2.A1", "what OpenCode 2 stores, as OpenCode 1 would"), () =>
     expect(summaryOf({ baton: "rescued" })).toBe("")
   })
 
+  test(
+    promised("v2.B3", "a compaction gives the message that set the task, which OpenCode does not show any more"),
+    () => {
+      const metadata = { baton: "summary", task: { id: "msg_0", text: "Task: ts-b54507" } }
+      const [first, request] = toStoredMessages("ses_1", [{ ...COMPACTION, metadata }], SPEAKING)
+      expect(first).toMatchObject({ info: { id: "msg_0", role: "user" }, parts: [{ text: "Task: ts-b54507" }] })
+      expect(request?.info.id).toBe("msg_2")
+    },
+  )
+
   test("a compaction that is under way has no summary yet", () => {
     const messages = toStoredMessages("ses_1", [{ ...COMPACTION, status: "running" }], SPEAKING)
     expect(messages.map(({ info }) => info.id)).toEqual(["msg_2"])
