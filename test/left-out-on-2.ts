@@ -10,6 +10,7 @@ export const REASONS = {
   notices: "OpenCode 2 shows no notices of plugins",
   todos: "OpenCode 2 has no todos",
   "the prompt's hook": "a plugin for OpenCode 1 shows the prompt; there the request for the summary does",
+  "OpenCode's summaries": "Baton asks for the summary of each session there: v2.B7",
   "small contexts": "OpenCode 2 keeps 20,000 tokens free: a smaller model compacts at its first request",
   "compactions in a row":
     "OpenCode 2 does nothing when nothing is new to summarise; opencode-2/compaction.test.ts has turns between",

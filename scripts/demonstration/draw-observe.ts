@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
+import { makeOwnFolder } from "../../test/support/files/own-state.ts"
 import { openTestLedger } from "../../test/support/ledger/test-ledger.ts"
 import { startObserver, writeStatefile } from "../../test/support/opencode/observer.ts"
 import { NEWEST } from "../../test/support/opencode/opencode-binary.ts"
@@ -95,7 +96,7 @@ const write = ([name, , , all]: Agent, taskID: string, index: number): void => {
     pendingQuestion: doing === "question" ? QUESTION : null,
     extensions,
   }
-  writeStatefile(join(project.directory, ".opencode/state/live"), name, state, ts)
+  writeStatefile(makeOwnFolder(project, "live"), name, state, ts)
 }
 
 const taskIDs: string[] = []

@@ -7,7 +7,7 @@ import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import { parseHandoffTitle } from "../ledger/description.ts"
 import type { Outbox } from "../ledger/outbox-store.ts"
-import { fenced, taskText } from "../task/parse.ts"
+import { fenced, parseTask, taskText } from "../task/parse.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { createBudget, UNKNOWN_CONTEXT_TOKENS } from "./budget.ts"
 import { type CompactionContext, type ContextDeps, loadContext, readInstructions } from "./context.ts"
@@ -158,6 +158,14 @@ const newestWith = (
   return { ...before, text: `${before.text}\n\nThe newest summary, which says less:\n${fenced(summary)}` }
 }
 
+/** The message that set the task, and what the user said in it. */
+const taskMessageOf = (binding: SessionTask): CompactingOutput["taskMessage"] => {
+  const { messageID: id, taskID, said } = binding
+  if (id === undefined) return undefined
+  const words = said.words.find(({ messageID }) => messageID === id)?.text ?? ""
+  return { id, text: parseTask(words)?.taskID === taskID ? words : `${taskText(binding)}\n\n${words}`.trimEnd() }
+}
+
 export type Compaction = ReturnType<typeof createCompaction>
 
 /** Prepares the summariser's prompt and records the summary. */
@@ -294,8 +302,7 @@ export const createCompaction = (deps: CompactionDeps) => {
           return
         }
         output.prompt = prompt
-        const { messageID: id } = binding
-        if (id !== undefined) output.taskMessage = { id, text: taskText(binding) }
+        output.taskMessage = taskMessageOf(binding)
         output.rescue = (answer) => {
           const isRefused = isRefusal(answer, instructions)
           if (!isRefused && !judgeBeside(sessionState.lastHandoff, { summary: answer }, instructions).saysLess)

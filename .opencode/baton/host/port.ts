@@ -54,7 +54,7 @@ export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.sessio
   planWithoutTask?: (conversation: Conversation) => Promise<SummaryPlan>
   /** The summary is left to OpenCode, which is given the context alone. */
   isLeftToOpenCode?: boolean
-  /** The message that set the task, in short: for a host that does not show messages from before a compaction. */
+  /** The message that set the task: for a host that does not show messages from before a compaction. */
   taskMessage?: { readonly id: string; readonly text: string } | undefined
 }
 

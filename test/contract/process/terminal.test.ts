@@ -89,7 +89,7 @@ describe("no command prints what a terminal would act on", () => {
       const launcher = join(project, ".opencode/baton/bin/prog")
       const shown = spawnSync(launcher, ["show", id], options).stdout
       expect(shown).toContain(EVIL)
-      for (const args of ["list", `show ${id}`]) {
+      for (const args of ["list --all", `show ${id}`]) {
         const { stdout } = spawnSync("script", ["-qec", `'${launcher}' ${args}`, "/dev/null"], options)
         expect(stdout).toContain(id)
         expect(stdout.replaceAll("\r\n", "\n")).not.toMatch(ACTED_ON)

@@ -9,6 +9,7 @@ import {
   eventually,
   LEDGER_WAIT_MS,
   newestOrder,
+  offers,
   openSharedTask,
   openTaskProject,
   type Script,
@@ -107,7 +108,10 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
       const task = await openSharedTask(binary, compactsOnDemand, { bundle })
       await task.say("COMPACT-NOW please, there is no task here: Task: re-added tests")
-      const requests = await comparableRequests(task.model, task.project, 1)
+      const hasSummary = offers(binary, "OpenCode's summaries")
+      const all = await comparableRequests(task.model, task.project, 1)
+      const requests = all.filter((request) => hasSummary || !request.startsWith("compaction "))
+      expect(requests.length).toBeGreaterThan(0)
       await task.restart()
       const state = join(task.project.directory, ".opencode", "state")
       // The live state covers every session, and the mark the folder; without a task no other state is stored.

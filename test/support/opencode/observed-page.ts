@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync, symlinkSync } from "node:fs"
+import { rmSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
+import { makeOwnFolder } from "../files/own-state.ts"
 import { endWithTest, temporaryFolder } from "../files/with-test.ts"
 import { startObserver, writeStatefile } from "./observer.ts"
 import { type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
@@ -27,17 +28,17 @@ export const createStatefileFolder = () => {
   const project = temporaryFolder()
   copyBundle(join(project, ".opencode"), undefined)
   symlinkSync(join(REPOSITORY, "node_modules"), join(project, ".opencode", "node_modules"))
-  const folder = join(project, ".opencode", "state", "live")
-  mkdirSync(folder, { recursive: true })
+  const environment = {
+    PATH: process.env.PATH ?? "",
+    HOME: project,
+    TMPDIR: project,
+    BATON_LEDGER: "embedded",
+    BATON_STATE_KEY: "a key of this account",
+  }
+  const folder = makeOwnFolder({ directory: project, environment }, "live")
   return {
     project,
-    environment: {
-      PATH: process.env.PATH ?? "",
-      HOME: project,
-      TMPDIR: project,
-      BATON_LEDGER: "embedded",
-      BATON_STATE_KEY: "a key of this account",
-    },
+    environment,
     write: (name: string, state?: Record<string, unknown>) => writeStatefile(folder, name, state),
     remove: (name: string) => rmSync(join(folder, `${name}.json`)),
   }
