@@ -107,11 +107,10 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   once(promised("task.B4", "without a task the model receives what it receives without the bundle"), async () => {
     const requestsOf = async (bundle: "none" | "project"): Promise<unknown> => {
       const task = await openSharedTask(binary, compactsOnDemand, { bundle })
-      await task.say("COMPACT-NOW please, there is no task here: Task: re-added tests")
-      const hasSummary = offers(binary, "OpenCode's summaries")
-      const all = await comparableRequests(task.model, task.project, 1)
-      const requests = all.filter((request) => hasSummary || !request.startsWith("compaction "))
-      expect(requests.length).toBeGreaterThan(0)
+      // The first summary ends a plain session there.
+      const start = offers(binary, "OpenCode's summaries") ? "COMPACT-NOW please, there" : "There"
+      await task.say(`${start} is no task here: Task: re-added tests`)
+      const requests = await comparableRequests(task.model, task.project, 1)
       await task.restart()
       const state = join(task.project.directory, ".opencode", "state")
       // The live state covers every session, and the mark the folder; without a task no other state is stored.
