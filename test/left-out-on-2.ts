@@ -11,6 +11,9 @@ export const REASONS = {
   todos: "OpenCode 2 has no todos",
   "the prompt's hook": "a plugin for OpenCode 1 shows the prompt; there the request for the summary does",
   "OpenCode's summaries": "Baton asks for the summary of each session there: v2.B7",
+  commands: "OpenCode 2 tells a plugin of no command behind a message: its template counts as the user's words",
+  "users' rules":
+    "OpenCode 2 tells a plugin its verdict, not the rule that gave it: a user's rule for a file of Baton's does not count",
   "small contexts": "OpenCode 2 keeps 20,000 tokens free: a smaller model compacts at its first request",
   "compactions in a row":
     "OpenCode 2 does nothing when nothing is new to summarise; opencode-2/compaction.test.ts has turns between",
@@ -38,5 +41,6 @@ export const LEFT_OUT_ON_2: Readonly<Record<string, Reason>> = {
   "a child session works under its parent's claim": "child sessions",
   "a session's events are told once each, its process ending or not": "notices",
   "only problems are told where the setting says so": "notices",
+  "a rule of the user's own that names the files decides, in the project and for an agent": "users' rules",
   "a writer is run if the account's settings name it, not if the project's do": "live state",
 }

@@ -19,7 +19,8 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
           if (words.includes("WRITE") && !words.includes("[tool]")) return { tool: "read", input: { filePath } }
           if (words.includes("WRITE") && words.split("[tool]").length === 2)
             return { tool: "write", input: { filePath, content: EVIL } }
-          return request.conversation.includes("What did we do so far?") ? { text: "Finished." } : COMPACTING_STEP
+          const isCompacted = /What did we do so far\?|<conversation-checkpoint>/.test(request.conversation)
+          return isCompacted ? { text: "Finished." } : COMPACTING_STEP
         },
         { files: { "prompts/handoff.md": OWN } },
       )

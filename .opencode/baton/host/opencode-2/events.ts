@@ -1,5 +1,6 @@
 import type { Event } from "@opencode-ai/sdk"
 import { field, isRecord, text } from "../schema.ts"
+import { toolName } from "./names.ts"
 
 /** The fields that features read; the types of OpenCode 1 have more. */
 const event = (type: string, properties: object): Event => ({ type, properties }) as unknown as Event
@@ -45,10 +46,17 @@ const TRANSLATIONS: Readonly<Record<string, (sessionID: string, data: Part, at: 
   "session.execution.succeeded": ended,
   "session.execution.interrupted": ended,
   "session.execution.failed": (sessionID, { error }) => {
-    const data = { message: text(field(error, "message")) ?? "" }
+    const statusCode = field(error, "status")
+    const data = { message: text(field(error, "message")) ?? "", ...(statusCode === undefined ? {} : { statusCode }) }
     const said = { name: text(field(error, "type")) ?? text(field(error, "name")) ?? "error", data }
     return [event("session.error", { sessionID, error: said }), ...ended(sessionID)]
   },
+  "permission.asked": (sessionID, { id, action, resources: patterns }) => [
+    event("permission.asked", { id, sessionID, permission: toolName(String(action)), patterns }),
+  ],
+  "permission.replied": (sessionID, { requestID, reply }) => [
+    event("permission.replied", { sessionID, requestID, reply }),
+  ],
   "session.compaction.ended": (sessionID) => [event("session.compacted", { sessionID })],
   "session.step.started": (sessionID, { assistantMessageID }, at) => [
     messageEvent(sessionID, String(assistantMessageID), { time: { created: at } }),
