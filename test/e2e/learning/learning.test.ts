@@ -121,7 +121,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     if (offers(binary, "commands")) {
       await task.client.session.command({ path: { id: first }, body: { command: "rules", arguments: "tabs" } })
       expect(lastTurn(task)).toContain("Always use the formatter of")
-    }
+    } else await say("Format it.", first)
     await say(CORRECTION, first)
     const [learning] = await stored(task, one("active"))
     expect(learning).toMatchObject({ summary: CORRECTION, files: ["src/format.ts"] })
