@@ -37,26 +37,27 @@ const obedient: Script = (request) => {
   return order === "RUN" ? bash(object) : { tool: "write", input: { filePath: object, content: "new\n" } }
 }
 
-/** Waits until `prog show` names this session as the holder, or with null that the task is free. */
-const awaitClaim = ({ ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">, session: string | null) => {
-  const isClaimed = async () => {
-    const shown = await ledger.prog("show", taskID)
-    const [claimed] = /^Claimed: .*$/m.exec(shown) ?? []
-    return (session === null ? claimed === undefined : claimed?.includes(`session ${session} `)) ? shown : undefined
-  }
-  return eventually(`the claim of ${session}`, isClaimed, ...LEDGER_WAIT_MS)
+/** @returns the output of `prog show`, if it names this session as the holder, or with null says that the task is free */
+const showsClaim = async (
+  { ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">,
+  session: string | null,
+): Promise<string | undefined> => {
+  const shown = await ledger.prog("show", taskID)
+  const [claimed] = /^Claimed: .*$/m.exec(shown) ?? []
+  return (session === null ? claimed === undefined : claimed?.includes(`session ${session} `)) ? shown : undefined
 }
 
-/** Says a word until the session has the task: a claim that takes longer than a tool waits is asked for again with the next message. */
-const speakUntilClaimed = (task: SharedTask, session: string) =>
-  eventually(
-    `the claim of ${session}`,
-    async () => {
-      await task.say("RUN: true", session)
-      return (await task.ledger.prog("show", task.taskID)).includes(`session ${session} `) || undefined
-    },
-    ...LEDGER_WAIT_MS,
-  )
+const awaitClaim = (task: Pick<TaskProject, "ledger" | "taskID">, session: string | null) =>
+  eventually(`the claim of ${session}`, () => showsClaim(task, session), ...LEDGER_WAIT_MS)
+
+/** A claim that takes longer than a tool waits is asked for again with the next message. */
+const speakUntilClaimed = (task: SharedTask, session: string) => {
+  const speak = async () => {
+    await task.say("RUN: true", session)
+    return showsClaim(task, session)
+  }
+  return eventually(`the claim of ${session}`, speak, ...LEDGER_WAIT_MS)
+}
 
 /** A session in the middle of a turn. @returns a function that aborts the turn */
 const work = (task: SharedTask, id: string): (() => Promise<void>) => {
