@@ -291,7 +291,7 @@ export const createCompaction = (deps: CompactionDeps) => {
           identity: context.identity,
           facts: context.facts,
           otherHandoffs: others,
-          previousSummary,
+          previousSummary: output.showsSummary ? undefined : previousSummary,
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })

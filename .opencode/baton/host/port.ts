@@ -54,6 +54,8 @@ export type CompactingOutput = Parameters<NonNullable<Hooks["experimental.sessio
   planWithoutTask?: (conversation: Conversation) => Promise<SummaryPlan>
   /** The summary is left to OpenCode, which is given the context alone. */
   isLeftToOpenCode?: boolean
+  /** The summariser sees the summary before in the conversation. */
+  showsSummary?: boolean
   /** The message that set the task: for a host that does not show messages from before a compaction. */
   taskMessage?: { readonly id: string; readonly text: string } | undefined
 }

@@ -80,7 +80,7 @@ export const hookCompaction = async (
   if (!prepare) return
   type Plan = SummaryPlan & Pick<CompactingOutput, "taskMessage">
   const planFor = async (compaction: CompactionEvent): Promise<Plan | undefined> => {
-    const output: CompactingOutput = { context: [] }
+    const output: CompactingOutput = { context: [], showsSummary: true }
     await prepare({ sessionID: compaction.sessionID }, output)
     const { prompt, rescue, planWithoutTask, taskMessage } = output
     if (output.isLeftToOpenCode) {
