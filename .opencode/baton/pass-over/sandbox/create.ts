@@ -129,18 +129,19 @@ export const removeFiles = async ({ root, sandbox }: PassFolder): Promise<void> 
  * @param aside folder on the same file system, which the next start empties
  * @param isQuiet resolves when nothing is written there any more
  */
-export const discard = async (
-  aside: string,
-  paths: readonly string[],
-  isQuiet: Promise<unknown> = Promise.resolve(),
-) => {
+export const discard = async (aside: string, paths: readonly string[], isQuiet?: Promise<unknown>) => {
   try {
     mkdirSync(aside, { recursive: true })
     const place = mkdtempSync(join(aside, "sandbox-"))
     for (const path of paths) {
       if (statIfThere(path) !== undefined) renameSync(path, join(place, basename(path)))
     }
-    void isQuiet.then(() => removeAll(place)).catch(() => {})
+    const remove = async (): Promise<void> => {
+      await isQuiet?.catch(() => {})
+      // git, which was still making them, begins its folders anew.
+      for (const path of isQuiet ? [place, ...paths] : [place]) await removeAll(path)
+    }
+    void remove().catch(() => {})
   } catch {
     // A file is in the way, or it is on another file system.
     await isQuiet
