@@ -27,7 +27,7 @@ const promptOf = (request: ModelRequest): string =>
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
 
-  test(promised("words.A5b", "what a failing command holds of secrets is in no request, record or file"), async () => {
+  once(promised("words.A5b", "what a failing command holds of secrets is in no request, record or file"), async () => {
     const task: SharedTask = await openSharedTask(binary, (request) => {
       if (request.kind === "compaction") return { text: "A summary." }
       const words = newestWords(request)
