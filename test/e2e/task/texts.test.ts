@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { describe, expect } from "vitest"
 import { promised } from "../../requirements.ts"
 import { listTree } from "../../support/files/folder-tree.ts"
 import {
