@@ -4,9 +4,9 @@ import { promised } from "../../requirements.ts"
 import {
   bash,
   COMPACTING_PROMPT_TOKENS,
-  endsOf,
   eventually,
   LEDGER_WAIT_MS,
+  linesOf,
   newestWords,
   offers,
   openTaskProject,
@@ -26,7 +26,7 @@ const look: Script = (request) => {
   return bash(`prog show ${taskID}`, COMPACTING_PROMPT_TOKENS)
 }
 
-describe.each(endsOf(1))("OpenCode $version", (binary) => {
+describe.each(linesOf(1))("OpenCode $version", (binary) => {
   test(
     promised("task.C2", "a ledger whose database is gone is no new one: note and toast say so, and records wait"),
     async () => {

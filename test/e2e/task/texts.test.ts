@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect } from "vitest"
+import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { listTree } from "../../support/files/folder-tree.ts"
 import {
@@ -27,7 +27,7 @@ const promptOf = (request: ModelRequest): string =>
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
 
-  once(promised("words.A5b", "what a failing command holds of secrets is in no request, record or file"), async () => {
+  test(promised("words.A5b", "what a failing command holds of secrets is in no request, record or file"), async () => {
     const task: SharedTask = await openSharedTask(binary, (request) => {
       if (request.kind === "compaction") return { text: "A summary." }
       const words = newestWords(request)
