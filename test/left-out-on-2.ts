@@ -14,7 +14,6 @@ export const REASONS = {
   commands: "OpenCode 2 tells a plugin of no command behind a message: its template counts as the user's words",
   "users' rules":
     "OpenCode 2 tells a plugin its verdict, not the rule that gave it: a user's rule for a file of Baton's does not count",
-  "any line": "it does not depend on OpenCode's line, and its script is one for OpenCode 1",
   "small contexts": "OpenCode 2 keeps 20,000 tokens free: a smaller model compacts at its first request",
   "compactions in a row":
     "OpenCode 2 does nothing when nothing is new to summarise; opencode-2/compaction.test.ts has turns between",
@@ -43,6 +42,5 @@ export const LEFT_OUT_ON_2: Readonly<Record<string, Reason>> = {
   "a session's events are told once each, its process ending or not": "notices",
   "only problems are told where the setting says so": "notices",
   "a rule of the user's own that names the files decides, in the project and for an agent": "users' rules",
-  "a file of the project's that an agent makes a prompt, unasked, is none before a restart": "any line",
   "a writer is run if the account's settings name it, not if the project's do": "live state",
 }

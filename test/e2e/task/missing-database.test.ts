@@ -7,7 +7,7 @@ import {
   eventually,
   LEDGER_WAIT_MS,
   linesOf,
-  newestWords,
+  newestOrder,
   offers,
   openTaskProject,
   type Script,
@@ -20,7 +20,7 @@ import { collectToasts, compactionsOf, createSession, lastTurn, recordsOf, turns
 /** Asks prog for the task on LOOK, after which the context is full. */
 const look: Script = (request) => {
   if (request.kind === "compaction") return { text: "A summary." }
-  const words = newestWords(request)
+  const words = newestOrder(request)
   const [, taskID] = /Task: (\S+)\nLOOK/.exec(words) ?? []
   if (taskID === undefined || words.includes("[tool]")) return { text: "Noted." }
   return bash(`prog show ${taskID}`, COMPACTING_PROMPT_TOKENS)

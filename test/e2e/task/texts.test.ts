@@ -8,6 +8,7 @@ import {
   bash,
   COMPACTING_PROMPT_TOKENS,
   type ModelRequest,
+  newestOrder,
   newestWords,
   openSharedTask,
   type SharedTask,
@@ -30,7 +31,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   test(promised("words.A5b", "what a failing command holds of secrets is in no request, record or file"), async () => {
     const task: SharedTask = await openSharedTask(binary, (request) => {
       if (request.kind === "compaction") return { text: "A summary." }
-      const words = newestWords(request)
+      const words = newestOrder(request)
       return words.includes("WORK") && !words.includes("[tool]")
         ? bash(FAILING, COMPACTING_PROMPT_TOKENS)
         : { text: "Noted." }
