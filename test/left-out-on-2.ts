@@ -1,6 +1,5 @@
 /** Why a test, or a part of one, does not run on OpenCode 2.0.15, where it cannot show what it promises. */
 export const REASONS = {
-  undo: "OpenCode 2 undoes by calls of its own: opencode-2/undo.test.ts",
   handoff: "/handoff is off there",
   passes: "passes are off there",
   "live state": "live state is off there",
@@ -27,13 +26,6 @@ export const LEFT_OUT_ON_2: Readonly<Record<string, Reason>> = {
   "a model of 8,000 tokens does not compact in a loop": "small contexts",
   "a session from before the bundle is found by its history": "older messages",
   "three by hand in a row are recorded once each": "compactions in a row",
-  "one that is reverted is in no request": "undo",
-  "an order that was undone is not handed on, a redo brings it back": "undo",
-  "an undone message takes its task with it": "undo",
-  "an order undone and given anew is the only one, role included": "undo",
-  "an order undone at the end of a session is not told to the next": "undo",
-  "an automatic task is titled by the message that took its place": "undo",
-  "what was undone teaches nothing, before and after it was stored": "undo",
   "a session that hands its task over does not keep the next one from it": "handoff",
   "/task begins a task and shows it; events are told": "terminal",
   "/handoff runs no file monitor and no filter of the repository's": "handoff",

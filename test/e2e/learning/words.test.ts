@@ -7,7 +7,6 @@ import {
   eventually,
   LEDGER_WAIT_MS,
   newestOrder,
-  offers,
   openSharedTask,
   type Script,
   type SharedTask,
@@ -92,7 +91,6 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     expect(told.match(/^- correction/gm)).toHaveLength(1)
     expect(told.indexOf("- correction")).toBeLessThan(told.indexOf("- agent"))
 
-    if (!offers(binary, "undo")) return
     const [users] = (await learnings(task)).filter(({ summary }) => summary === CORRECTION)
     await task.client.session.revert({ path: { id: first }, body: { messageID: await saidIn(task, first) } })
     await stored(task, "stale", 0)

@@ -2,7 +2,7 @@ import type { PluginInput } from "@opencode-ai/plugin"
 import { describeError, type LogExtra } from "../log.ts"
 import { field } from "../schema.ts"
 import type { Agent, Context, Model, Session } from "./context.ts"
-import { lastSpeaking, sentMessage, toStoredMessages } from "./messages.ts"
+import { lastSpeaking, sentMessage, standing, toStoredMessages } from "./messages.ts"
 import { toolName } from "./names.ts"
 import type { Presence } from "./presence.ts"
 
@@ -81,7 +81,14 @@ export const createClient = (
     session: {
       get: ({ path: { id } }: ByID) => answer(async () => toSessionInfo(await context.session.get({ sessionID: id }))),
       messages: ({ path: { id } }: ByID) =>
-        answer(async () => toStored(id, await context.session.context({ sessionID: id }))),
+        answer(async () => {
+          const { session } = context
+          const [all, { revert }] = await Promise.all([
+            session.context({ sessionID: id }),
+            session.get({ sessionID: id }),
+          ])
+          return toStored(id, standing(all, revert))
+        }),
       /** One before the newest compaction is there without its text, which a plugin is not shown. */
       message: ({ path: { id, messageID = "" } }: ByID) =>
         answer(async () => {

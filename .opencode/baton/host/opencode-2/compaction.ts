@@ -2,11 +2,10 @@ import type { Hooks } from "@opencode-ai/plugin"
 import { withDeadline } from "../async.ts"
 import { describeError, type Log } from "../log.ts"
 import type { CompactingOutput, Conversation, SummaryPlan } from "../port.ts"
-import { field } from "../schema.ts"
 import { cutText } from "../text.ts"
 import type { CompactionEvent, Context, RequestMessage } from "./context.ts"
 import { inTime, safely } from "./guard.ts"
-import { RESCUED, shownSummary, toStoredMessages } from "./messages.ts"
+import { RESCUED, shownSummary, standing, toStoredMessages } from "./messages.ts"
 
 /** A model may write for minutes; one that never ends would hold the session for ever. */
 const SUMMARY_DEADLINE_MS = 300_000
@@ -21,8 +20,7 @@ const readConversation = async (
     const [all, { parentID, revert }] = await inTime(
       Promise.all([session.context({ sessionID }), session.get({ sessionID })]),
     )
-    // Until the next message OpenCode shows what the user has undone. Ids grow with time.
-    const entries = revert ? all.filter((entry) => String(field(entry, "id")) < revert.messageID) : all
+    const entries = standing(all, revert)
     const messages = toStoredMessages(sessionID, entries, { agent, model })
     return { messages, summary: shownSummary(entries), isUsers: parentID === undefined }
   } catch (error) {

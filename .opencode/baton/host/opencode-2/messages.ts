@@ -1,6 +1,6 @@
 import { field, isRecord, text } from "../schema.ts"
 import type { StoredMessage } from "../sessions.ts"
-import type { ModelName } from "./context.ts"
+import type { ModelName, Session } from "./context.ts"
 import { toolArguments, toolName } from "./names.ts"
 
 /** The mark in the metadata of a compaction for whose summary another text stands in. The model's own is beside it, as `answer`. */
@@ -159,6 +159,10 @@ export const toStoredMessages = (
     }
   })
 }
+
+/** Without what the user has undone, which OpenCode shows until the next message. Ids grow with time. */
+export const standing = (entries: readonly unknown[], revert: Session["revert"]): readonly unknown[] =>
+  revert ? entries.filter((entry) => (text(field(entry, "id")) ?? "") < revert.messageID) : entries
 
 /** Agent and model of the newest answer. */
 export const lastSpeaking = (entries: readonly unknown[]): Speaking | undefined => {
