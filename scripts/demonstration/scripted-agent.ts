@@ -30,7 +30,7 @@ const isPast =
   (seen: string) =>
     isSeen(seen) || MARKS.slice(MARKS.indexOf(mark)).some((reached) => seen.includes(reached))
 
-/** What stands before all later messages: OpenCode 1's request for the summary, or OpenCode 2's message with it. */
+/** The beginning of a conversation after a compaction: OpenCode 1's request for the summary, or OpenCode 2's message that holds it. */
 export const COMPACTED = /What did we do so far\?|<conversation-checkpoint>/
 
 const record = (text: string) => (id: string) => bash(`prog log ${id} '${text}'`, "Record it")

@@ -46,7 +46,7 @@ const command = async ({ client }: SharedTask, id: string, given: string): Promi
   if (error) throw new Error(`/task ${given} failed: ${JSON.stringify(error)}`)
 }
 
-/** What /task answers: in OpenCode 1 to the model, in OpenCode 2 by a line of its own. */
+/** The answer of /task: OpenCode 1 gives it to the model, OpenCode 2 shows it as a line. */
 const answerTo = async (task: SharedTask, id: string, given: string): Promise<string> => {
   await command(task, id, given)
   if (offers(task.binary, "answers to the model")) return newestWords({ conversation: lastTurn(task) })

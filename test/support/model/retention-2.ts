@@ -13,7 +13,7 @@ export const headingsWanted = (request: Pick<ModelRequest, "messages">): string[
   return /<!-- baton:handoff|^# Write the handoff/m.test(asked) ? [] : (asked.match(/^## .*$/gm) ?? [])
 }
 
-/** What a summariser writes, by Baton's prompt or by OpenCode 2's own template, each heading of which its answer must have. */
+/** A summary for the prompt that was sent: Baton's, or OpenCode 2's own, whose headings must all be in the answer. */
 export const inForm = (request: Pick<ModelRequest, "messages">, text: string): string => {
   const wanted = headingsWanted(request)
   const headings = wanted.length > 0 ? wanted : ["## Done"]

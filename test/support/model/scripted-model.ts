@@ -34,7 +34,7 @@ export type ModelReply =
 
 export type Script = (request: ModelRequest) => ModelReply | Promise<ModelReply>
 
-/** What OpenCode 2 shows in the place of what a compaction left out, the newest of it word for word. */
+/** OpenCode 2's message that stands for the compacted part: the summary, and the newest messages word for word. */
 const CHECKPOINT = /<conversation-checkpoint>[\s\S]*?<\/conversation-checkpoint>/g
 
 /** The conversation goes on behind a compaction. */

@@ -82,7 +82,7 @@ export const createClient2 = (baseUrl: string, directory: string): OpencodeClien
   const api = createApi2(baseUrl)
   const get = async <T>(path: string): Promise<T> => ((await api("GET", path)).data as { data: T }).data
   const wait = (id: string) => api("POST", `/experimental/session/${id}/wait`)
-  /** What is not delivered before the user's next message. */
+  /** Messages that OpenCode holds back until the user's next one. */
   const waiting = async (id: string): Promise<Entry[]> => {
     const items = await get<{ id: string; type: string; payload?: { text?: string } }[]>(`/session/${id}/inbox`)
     return items.map(({ id, type, payload }) => ({ id, type, text: payload?.text ?? "" }))

@@ -19,7 +19,7 @@ const SHORT_REPLIES = 10
 
 const sentences = (text: string): string[] => detect(text).learnings.map(({ sentence }) => sentence)
 
-/** Leaves out negative lookaheads, whatever they hold. */
+/** Removes all negative lookaheads from the source of an expression. */
 const withoutLookaheads = (source: string): string => {
   const start = source.indexOf("(?!")
   if (start < 0) return source
