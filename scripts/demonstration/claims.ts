@@ -1,8 +1,7 @@
 import { quoted } from "../../.opencode/baton/host/quoted.ts"
 import { parseHandoffTitle, splitHandoffs } from "../../.opencode/baton/ledger/description.ts"
-import type { ModelRequest } from "../../test/support/model/scripted-model.ts"
+import { isCompacted, type ModelRequest } from "../../test/support/model/scripted-model.ts"
 import type { Line } from "./line.ts"
-import { COMPACTED } from "./scripted-agent.ts"
 import { BEGIN, CONSTRAINT, LATER, TASK, UNDONE } from "./slug-project.ts"
 
 /** `at` is RFC 3339 as prog prints it. */
@@ -35,7 +34,7 @@ export const FACTS: readonly (readonly [name: string, isTold: (conversation: str
     "later word",
     (conversation) => {
       const words = conversation.slice(Math.max(0, conversation.lastIndexOf(STANDING["user's words"])))
-      const isFirst = words.indexOf(LATER) < words.indexOf(CONSTRAINT) || !COMPACTED.test(conversation)
+      const isFirst = words.indexOf(LATER) < words.indexOf(CONSTRAINT) || !isCompacted({ conversation })
       return !conversation.includes(BEGIN) || (words.includes(LATER) && isFirst)
     },
   ],
@@ -58,9 +57,9 @@ export const firstRequests = (
     .filter(({ kind }) => kind !== "title")
     .flatMap(({ kind, conversation, messages }, at, all) => {
       if (kind !== "turn") return []
-      const isCompacted = all[at - 1]?.kind === "compaction"
-      if (!isCompacted && messages.some(({ role }) => role === "assistant")) return []
-      const after = isCompacted ? "compaction" : "nothing"
+      const isAfter = all[at - 1]?.kind === "compaction"
+      if (!isAfter && messages.some(({ role }) => role === "assistant")) return []
+      const after = isAfter ? "compaction" : "nothing"
       return [{ after, conversation, isTold: facts.map(([, isTold]) => isTold(conversation, taskID)) }]
     })
 

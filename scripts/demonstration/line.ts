@@ -1,5 +1,3 @@
-import { onLine2 } from "../../test/support/model/retention-2.ts"
-import type { ModelReply } from "../../test/support/model/scripted-model.ts"
 import { CONTEXT_TOKENS, FULL_TOKENS } from "../../test/support/opencode/tokens-2.ts"
 
 /** The demo's part of an OpenCode that differs between its lines. */
@@ -11,8 +9,6 @@ export type Line = {
   readonly fullTokens: number
   /** After `opencode run`, so that nothing outlives it and nothing is asked. */
   readonly runArgs: readonly string[]
-  /** The agent's step under the names that its tools have there. */
-  call(reply: ModelReply): ModelReply
 }
 
 export const LINE_1: Line = {
@@ -20,7 +16,6 @@ export const LINE_1: Line = {
   limit: { context: 20_000, output: 2_000 },
   fullTokens: 19_700,
   runArgs: [],
-  call: (reply) => reply,
 }
 
 export const LINE_2: Line = {
@@ -28,5 +23,4 @@ export const LINE_2: Line = {
   limit: { context: CONTEXT_TOKENS, output: 4_000 },
   fullTokens: FULL_TOKENS,
   runArgs: ["--standalone", "--auto"],
-  call: onLine2,
 }

@@ -1,5 +1,10 @@
 import { headingsWanted, inForm } from "../../test/support/model/retention-2.ts"
-import type { ModelReply, ModelRequest, Script } from "../../test/support/model/scripted-model.ts"
+import {
+  isCompacted,
+  type ModelReply,
+  type ModelRequest,
+  type Script,
+} from "../../test/support/model/scripted-model.ts"
 import { LINE_1, type Line } from "./line.ts"
 import { ACCENTS_EDIT, BEGIN, CONSTRAINT, LATER, SHARP_S_EDIT, TASK, testCount, WAIT } from "./slug-project.ts"
 
@@ -30,9 +35,6 @@ const isPast =
   (seen: string) =>
     isSeen(seen) || MARKS.slice(MARKS.indexOf(mark)).some((reached) => seen.includes(reached))
 
-/** The beginning of a conversation after a compaction: OpenCode 1's request for the summary, or OpenCode 2's message that holds it. */
-export const COMPACTED = /What did we do so far\?|<conversation-checkpoint>/
-
 const record = (text: string) => (id: string) => bash(`prog log ${id} '${text}'`, "Record it")
 
 /** The work, in order. A step counts as done by the request's text alone, without a memory of earlier requests. */
@@ -40,7 +42,7 @@ const STEPS: readonly Step[] = [
   {
     isDone: says("export function slugify("),
     take: (id, seen) =>
-      COMPACTED.test(seen)
+      isCompacted({ conversation: seen })
         ? bash(`prog show ${id} && cat slugify.js`, "See where it is")
         : { tool: "read", input: { filePath: "slugify.js" } },
   },
@@ -81,14 +83,14 @@ const isAssigned = (seen: string, taskID: string): boolean =>
  *
  * @param seen everything in the request but the system prompt
  */
-export const answerTurn = (seen: string, { call, fullTokens }: Line = LINE_1): ModelReply => {
+export const answerTurn = (seen: string, { fullTokens }: Line = LINE_1): ModelReply => {
   const taskID = taskIn(seen)
   if (!taskID) return { text: LOST }
   if (!isAssigned(seen, taskID)) return { text: UNTOLD }
   if (seen.includes(WAIT) && !seen.includes(BEGIN)) return { text: "Noted. I wait for the rest." }
   const step = STEPS.find(({ isDone }) => !isDone(seen))
   if (!step) return { text: FINISHED }
-  const reply = call(step.take(taskID, seen))
+  const reply = step.take(taskID, seen)
   return step.fillsContext ? { ...reply, promptTokens: fullTokens } : reply
 }
 
@@ -161,4 +163,4 @@ export const scriptedAgent = createScriptedAgent(LINE_1)
 
 /** The moment of the crash: the agent, compacted once more, is about to verify its work. */
 export const isCrashPoint = ({ kind, conversation }: Pick<ModelRequest, "kind" | "conversation">): boolean =>
-  kind === "turn" && COMPACTED.test(conversation) && conversation.includes(CHECKPOINT)
+  kind === "turn" && isCompacted({ conversation }) && conversation.includes(CHECKPOINT)

@@ -2,8 +2,8 @@ import { type ChildBehaviour, CORRECTION, type RootBehaviour } from "../support/
 import { isCompanion } from "../support/faults/fault-claim-table.ts"
 import { isOrdered, passOver, returns, stepsMade } from "../support/model/pass-over-script.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../support/model/retention.ts"
-import { inForm, onLine2 } from "../support/model/retention-2.ts"
-import { bash, type ModelReply, type ModelRequest, newestWords, type Script } from "../support/model/scripted-model.ts"
+import { inForm } from "../support/model/retention-2.ts"
+import { bash, type ModelReply, type ModelRequest, newestWords } from "../support/model/scripted-model.ts"
 import { FULL_TOKENS } from "../support/opencode/tokens-2.ts"
 import type { Step, Turn } from "./plan.ts"
 
@@ -211,13 +211,8 @@ export const createStormScript = (options: {
     return { text: "Finished." }
   }
 
-  const script: Script = async (request) => {
-    const reply = await answer(request)
-    return options.isLine2 ? onLine2(reply) : reply
-  }
-
   return {
-    script,
+    script: answer,
     seen: seen as Readonly<Seen>,
     beginTurn: (index: number, turn: Turn): void => {
       turnIndex = index

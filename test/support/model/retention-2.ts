@@ -1,6 +1,6 @@
 import { FULL_TOKENS } from "../opencode/tokens-2.ts"
 import { factNumber, factsIn } from "./retention.ts"
-import type { ModelReply, ModelRequest, Script } from "./scripted-model.ts"
+import { bash, type ModelRequest, type Script } from "./scripted-model.ts"
 
 const lastText = ({ messages }: Pick<ModelRequest, "messages">): string => {
   const content = messages.at(-1)?.content
@@ -18,14 +18,6 @@ export const inForm = (request: Pick<ModelRequest, "messages">, text: string): s
   const wanted = headingsWanted(request)
   const headings = wanted.length > 0 ? wanted : ["## Done"]
   return [...new Set(headings)].map((heading) => `${heading}\n\n${text}`).join("\n\n")
-}
-
-/** An agent's step under the names that the tools and their arguments have on OpenCode 2. */
-export const onLine2 = (reply: ModelReply): ModelReply => {
-  if (!("tool" in reply)) return reply
-  const { filePath, ...rest } = reply.input
-  const input = filePath === undefined ? rest : { path: filePath, ...rest }
-  return { ...reply, tool: reply.tool === "bash" ? "shell" : reply.tool, input }
 }
 
 export const SUMMARISERS_2 = ["faithful", "careless in form", "careless", "empty", "refusing"] as const
@@ -50,8 +42,7 @@ export const retentionScript2 = (compactions: number, summariser: Summariser2): 
     if (request.kind === "compaction") return { text: SUMMARIES[summariser](request) }
     const index = step++
     if (index >= compactions) return { text: "Finished." }
-    const input = { command: `echo ${factNumber(index)}`, description: "A step" }
-    return { tool: "shell", input, promptTokens: FULL_TOKENS }
+    return bash(`echo ${factNumber(index)}`, FULL_TOKENS)
   }
 }
 

@@ -77,7 +77,7 @@ const answer =
     }
   }
 
-/** The calls of OpenCode 1's client that tests make, over OpenCode 2's HTTP. What it has no counterpart of is not there. */
+/** The calls of OpenCode 1's client that tests make, over OpenCode 2's HTTP; calls without a counterpart are missing. */
 export const createClient2 = (baseUrl: string, directory: string): OpencodeClient => {
   const api = createApi2(baseUrl)
   const get = async <T>(path: string): Promise<T> => ((await api("GET", path)).data as { data: T }).data
