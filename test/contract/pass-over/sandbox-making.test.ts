@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
+import { discard } from "../../../.opencode/baton/pass-over/sandbox/create.ts"
 import { passFolder } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { promised } from "../../requirements.ts"
 import { HELD_TO_MODES } from "../../support/faults/fault-table.ts"
@@ -88,6 +89,22 @@ describe("the sandbox of a pass that is over", () => {
       const { modifications } = succeed(await project.connect().collect("p1"))
       expect(modifications.map(({ path }) => path)).toEqual(["src/b.txt"])
       expect(storedText(project.root, "p1", modifications[0]?.new_hash)).toBe("the child's\n")
+    },
+  )
+
+  test(
+    promised("pass-over.B2", "of a sandbox that is discarded while git makes it, nothing that git then writes stays"),
+    async () => {
+      const folder = temporaryFolder()
+      const copy = join(folder, "copy")
+      mkdirSync(copy)
+      const made = createDeferred<void>()
+      await discard(join(folder, "aside"), [copy], made.promise)
+      expect(existsSync(copy)).toBe(false)
+      mkdirSync(join(copy, ".git"), { recursive: true })
+      made.resolve()
+      await expect.poll(() => existsSync(copy)).toBe(false)
+      await expect.poll(() => readdirSync(join(folder, "aside"))).toEqual([])
     },
   )
 
