@@ -50,7 +50,7 @@ messages and numbers exactly, and the user's demands in the user's words. Terse 
 ## Relevant Files
 ## Important Context`
 
-/** Of each end of the summary before: a chain of rescued ones would grow for ever. */
+/** Kept of the beginning and of the end of the summary before: each rescue quotes the one before it. */
 const END_CHARACTERS = 8_000
 const ORDER_CHARACTERS = 8_000
 

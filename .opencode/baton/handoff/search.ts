@@ -7,13 +7,13 @@ import type { HandoffRecord } from "./records.ts"
 import { renderMessage, type ToolDetail } from "./transcript.ts"
 
 type Found = {
-  /** Of the session, task or handoff. */
+  /** The id of the session, task or handoff. */
   readonly id: string
   readonly title: string
   /** ISO 8601. */
   readonly date: string
   readonly excerpt: string
-  /** Reads more of it. */
+  /** The command, or the agent's call, that reads more. */
   readonly read: string
 }
 
@@ -37,7 +37,7 @@ type Query = {
   readonly words: readonly string[]
   /** As they were typed. */
   readonly typed: string
-  /** Hits of a kind. */
+  /** The most hits of each kind. */
   readonly limit: number
 }
 

@@ -89,7 +89,7 @@ export const createClient = (
           ])
           return toStored(id, standing(all, revert))
         }),
-      /** One before the newest compaction is there without its text, which a plugin is not shown. */
+      /** A message from before the newest compaction has no text: OpenCode does not show it to plugins. */
       message: ({ path: { id, messageID = "" } }: ByID) =>
         answer(async () => {
           const entries = await context.session.context({ sessionID: id })

@@ -36,7 +36,7 @@ const isNative = async ({ model: models }: Pick<Context, "model">, { model }: Co
   return found?.settings?.compaction?.type === "native"
 }
 
-/** Of a message's part that is no text, such as a tool's output. */
+/** Shown of a part that is no text, such as a tool's output. */
 const PART_CHARACTERS = 2_000
 
 const shownMessage = ({ role, content }: RequestMessage): string => {

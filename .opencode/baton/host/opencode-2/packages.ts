@@ -10,7 +10,7 @@ import { readOwnTextSync } from "../untrusted.ts"
 /** A slow network; nothing waits for it. */
 const DEADLINE_MS = 120_000
 
-/** Of an installation that was cut short: not a user's. */
+/** The package.json that Baton writes before it installs: one that is found is of an installation that was cut short. */
 const BEGUN = "{}\n"
 /** As OpenCode 1 writes it, where there is none. */
 const IGNORED = "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore\n"

@@ -11,7 +11,7 @@ export type Presence = {
   isGone(sessionID: string, messageID: string, entries: readonly unknown[]): boolean
 }
 
-/** More never wait. */
+/** Far more than ever wait. */
 const MAX_WAITING = 50
 
 const idOf = (entry: unknown): string => text(field(entry, "id")) ?? ""

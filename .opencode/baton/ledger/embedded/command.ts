@@ -7,7 +7,7 @@ type ContextDeps = {
   readonly location: string
   /** Opens the store; called once, by the first command that needs it. */
   readonly openStore: (mode?: "create") => LedgerStore
-  /** Of another database, which is checked first. @throws LedgerError for a damaged one */
+  /** Counts the tasks of another database, and checks it first. @throws LedgerError for a damaged one */
   readonly countTasks: (path: string) => number
   readonly readStdin: () => string
   /** Milliseconds since 1970, for ages. */

@@ -4,7 +4,7 @@ import type { LedgerStore } from "./store.ts"
 /** A copy that failed is not tried again before. */
 const RETRY_MS = 60 * 60_000
 
-/** Neither a disk of the tests nor of a person who has other backups. */
+/** For tests, and for a person who has other backups. */
 const isOff = (): boolean => process.env.BATON_COPIES === "off"
 
 const isOwn = (store: LedgerStore): boolean => {
