@@ -16,6 +16,7 @@ import { renderRescue } from "./rescue.ts"
 import { patchMemo, type SessionMemo } from "./session-memo.ts"
 import {
   handoffText,
+  hasOwnHandoff,
   originalSpecification,
   type SessionState,
   type SessionStates,
@@ -273,6 +274,7 @@ export const createCompaction = (deps: CompactionDeps) => {
       )
       const shown = memos.get(sessionID)?.isUncompacted ? withoutOwnHandoff(sessionState) : sessionState
       const previousSummary = await findPreviousSummary(sessionID, shown, prepared)
+      const isOthers = shown.lastHandoff !== undefined && !hasOwnHandoff(shown)
       const [ofOthers] = context.handoffs
       const earlier =
         handoffText(sessionState, binding.taskID) ?? previousSummary ?? (ofOthers && handoffBody(ofOthers))
@@ -291,7 +293,8 @@ export const createCompaction = (deps: CompactionDeps) => {
           identity: context.identity,
           facts: context.facts,
           otherHandoffs: others,
-          previousSummary: output.showsSummary ? undefined : previousSummary,
+          // What another session wrote is not in the conversation.
+          previousSummary: output.showsSummary && !isOthers ? undefined : previousSummary,
           otherContext: [...(output.prompt ? [output.prompt] : []), ...output.context],
           budget: createBudget(sessionState.contextTokens ?? UNKNOWN_CONTEXT_TOKENS),
         })

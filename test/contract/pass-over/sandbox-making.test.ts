@@ -1,10 +1,9 @@
 import { execFileSync } from "node:child_process"
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { createDeferred } from "../../../.opencode/baton/host/async.ts"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
-import { discard } from "../../../.opencode/baton/pass-over/sandbox/create.ts"
 import { passFolder } from "../../../.opencode/baton/pass-over/sandbox/stored.ts"
 import { promised } from "../../requirements.ts"
 import { HELD_TO_MODES } from "../../support/faults/fault-table.ts"
@@ -93,18 +92,17 @@ describe("the sandbox of a pass that is over", () => {
   )
 
   test(
-    promised("pass-over.B2", "of a sandbox that is discarded while git makes it, nothing that git then writes stays"),
+    promised("pass-over.B2", "the next attempt of a pass whose sandbox git still made has all its files"),
     async () => {
-      const folder = temporaryFolder()
-      const copy = join(folder, "copy")
-      mkdirSync(copy)
-      const made = createDeferred<void>()
-      await discard(join(folder, "aside"), [copy], made.promise)
-      expect(existsSync(copy)).toBe(false)
-      mkdirSync(join(copy, ".git"), { recursive: true })
-      made.resolve()
-      await expect.poll(() => existsSync(copy)).toBe(false)
-      await expect.poll(() => readdirSync(join(folder, "aside"))).toEqual([])
+      const { root, passes } = createPassProject()
+      for (let attempt = 0; attempt < 3; attempt++) {
+        await passes.create("p1", CAN_MODIFY)
+        expect(await passes.collect("p1")).toEqual(NOTHING)
+      }
+      const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
+      expect(await ready).toBeUndefined()
+      await expect.poll(() => readdirSync(asideOf(root))).toEqual([])
+      expect(existsSync(passPlace(root, "p1", "copy", "a.txt"))).toBe(true)
     },
   )
 

@@ -149,6 +149,9 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     await say("What is next?", second)
     for (const text of [compactionsOf(task)[1] ?? "", lastTurn(task)])
       expect([occurrences(text, BRIEF), occurrences(text, handoff)], text).toEqual([1, 1])
+    await compact(task, second)
+    await task.records(3)
+    expect(occurrences(compactionsOf(task)[2] ?? "", handoff)).toBe(1)
 
     await say(`Task: ${taskID}`)
     expect(lastTurn(task)).toContain(`by session ${second}`)

@@ -127,24 +127,17 @@ export const removeFiles = async ({ root, sandbox }: PassFolder): Promise<void> 
  * Moves paths away, so that they are gone from their place at once; deleting takes time per file and is not waited for.
  *
  * @param aside folder on the same file system, which the next start empties
- * @param isQuiet resolves when nothing is written there any more
  */
-export const discard = async (aside: string, paths: readonly string[], isQuiet?: Promise<unknown>) => {
+export const discard = async (aside: string, paths: readonly string[]) => {
   try {
     mkdirSync(aside, { recursive: true })
     const place = mkdtempSync(join(aside, "sandbox-"))
     for (const path of paths) {
       if (statIfThere(path) !== undefined) renameSync(path, join(place, basename(path)))
     }
-    const remove = async (): Promise<void> => {
-      await isQuiet?.catch(() => {})
-      // git, which was still making them, begins its folders anew.
-      for (const path of isQuiet ? [place, ...paths] : [place]) await removeAll(path)
-    }
-    void remove().catch(() => {})
+    void removeAll(place).catch(() => {})
   } catch {
     // A file is in the way, or it is on another file system.
-    await isQuiet
     for (const path of paths) await removeAll(path)
   }
 }

@@ -265,8 +265,10 @@ export const createSandboxes = (deps: SandboxesDeps) => {
       // No tool worked in it, so nothing can have changed.
       own.isDropped = true
       return guarded("removing", passID, async () => {
+        // git, which still makes it, would begin it anew at a place that the next attempt uses, too.
+        await own.ready
         const { root, sandbox } = passFolder(state, passID)
-        await discard(aside, [root, sandbox], own.ready)
+        await discard(aside, [root, sandbox])
         return NO_CHANGES
       })
     }
