@@ -185,8 +185,8 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     const binding = await tasks.find(sessionID)
     if (!binding) return
     await sessionStates.update(sessionID, withoutIncompleteNote)
-    await progress.recover()
-    await taskNotes.begin(binding, model)
+    // Side by side: the request waits for the ledger's program.
+    await Promise.all([taskNotes.begin(binding, model), progress.recover()])
   }
 
   /**
