@@ -6,7 +6,8 @@ export const REASONS = {
   "child sessions": "OpenCode 2 makes a child for its subagents alone, whose call has claimed the task before",
   "answers to the model": "OpenCode 2 has a line for an answer, for which no model is asked",
   terminal: "its terminal is looked at by hand; see docs/opencode-2.md",
-  notices: "OpenCode 2 shows no notices of plugins",
+  notices:
+    "OpenCode 2 shows a notice of a plugin as a lasting line in an idle session alone, and else asks the model again",
   todos: "OpenCode 2 has no todos",
   "the prompt's hook": "a plugin for OpenCode 1 shows the prompt; there the request for the summary does",
   "OpenCode's summaries": "Baton asks for the summary of each session there: v2.B7",

@@ -461,6 +461,7 @@ export const REQUIREMENTS = {
     "On OpenCode 2 an agent's `run` is told from a server by the process that started it, and is kept with its end.",
   "v2.B12":
     "On OpenCode 2 the older part of a conversation alone is summed up where the whole cannot be, as by OpenCode's own way.",
+  "v2.B13": "On OpenCode 2 a new session with a task is titled by the task, without a request to a model.",
   "v2.C2":
     "On OpenCode 2 a session with Baton lives through each kind of summary and keeps its task; plain OpenCode 2 is shown beside it.",
   "v2.C3": "The storm runs on OpenCode 2, too, with the faults that there are on it.",

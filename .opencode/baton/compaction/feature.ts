@@ -9,6 +9,7 @@ import { isRecord } from "../host/schema.ts"
 import { createModelContext, readAgents, type StoredMessage } from "../host/sessions.ts"
 import { settingsOrDefaults } from "../host/settings.ts"
 import { createJsonStore } from "../host/state.ts"
+import { cutText, onOneLine } from "../host/text.ts"
 import { detectUi } from "../host/tui.ts"
 import { runGitSync } from "../host/untrusted.ts"
 import type { RunEnd } from "../ledger/ledger.ts"
@@ -29,6 +30,8 @@ const maySeeShell = (agents: readonly unknown[], name: string): boolean => {
   )
   return last?.action !== "deny"
 }
+
+const TITLE_CHARACTERS = 80
 
 export type CompactionFeature = ReturnType<typeof createCompactionFeature>
 
@@ -179,6 +182,16 @@ export const createCompactionFeature = (
       for (const taskID of mentioned) void tellMentioned(sessionID, taskID)
       // Read beside the task, for the request that follows.
       if (tasks.cached(sessionID)) agents().catch(() => {})
+    },
+    /** Names the task: its id, and its title in the ledger. */
+    sessionTitle: async (sessionID: string): Promise<string | undefined> => {
+      const binding = await tasks.find(sessionID)
+      if (!binding || binding.origin === "parent") return undefined
+      const { taskID } = binding
+      const read = await services.ledger.readTask(taskID)
+      return read.kind === "found"
+        ? cutText(`${taskID} · ${onOneLine(read.task.title.untrusted)}`, TITLE_CHARACTERS)
+        : undefined
     },
     /** Records open work, releases claims, and saves the sessions' states. */
     stop: async (): Promise<void> => {

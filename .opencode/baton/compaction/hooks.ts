@@ -7,7 +7,7 @@ import { createLruMap, lazy } from "../host/async.ts"
 import { agentName } from "../host/guard.ts"
 import { describeError } from "../host/log.ts"
 import { sharesText } from "../host/messages.ts"
-import type { CommandOutput, CompactingOutput } from "../host/port.ts"
+import type { CommandOutput, CompactingOutput, FeatureHooks } from "../host/port.ts"
 import { bundleRoot } from "../host/project.ts"
 
 /** A cheap test that misses no message which names a task, in the exact form or a natural one (docs/adr/0003). */
@@ -34,7 +34,7 @@ const contextTokensOf = ({ agent, model }: ModelRequest): number | undefined => 
 }
 
 /** The compaction handoff's hooks. The feature is loaded at the first event or message that needs it (docs/adr/0003). */
-export const createCompactionHooks = (core: Core): Hooks => {
+export const createCompactionHooks = (core: Core): FeatureHooks => {
   const feature = core.feature("compaction-handoff")
   const { log, hook } = feature
   /**
@@ -153,6 +153,8 @@ export const createCompactionHooks = (core: Core): Hooks => {
       ;(await load()).modelUsed(sessionID, contextTokens)
       return undefined
     }),
+    title: async (sessionID) =>
+      feature.isActive() && !hasNoTask(sessionID) ? (await load()).sessionTitle(sessionID) : undefined,
     "tool.execute.before": feature.gate("tool.execute.before", DEADLINE_MS, async ({ sessionID, tool }) =>
       hasNoTask(sessionID) ? undefined : (await load()).toolStarting(sessionID, tool),
     ),

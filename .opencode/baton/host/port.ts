@@ -20,8 +20,14 @@ export type Host = PluginInput & {
   readonly endsOneByOne?: boolean
 }
 
+/** What a feature offers; OpenCode 1 has no hook for the rest of it. */
+export type FeatureHooks = Hooks & {
+  /** @returns the title of a new session; undefined to leave it to OpenCode */
+  readonly title?: (sessionID: string) => Promise<string | undefined>
+}
+
 /** A feature as OpenCode 1 starts it; `opencode-2/` starts it in the same way. */
-export type StartFeature = (host: Host) => Promise<Hooks>
+export type StartFeature = (host: Host) => Promise<FeatureHooks>
 
 export const can = (host: Pick<Host, "lacks">, ability: Ability): boolean => host.lacks?.has(ability) !== true
 

@@ -85,6 +85,8 @@ type SessionEvents = {
   /** Before each request to the model; no change is stored. */
   readonly context: RequestEvent
   readonly compaction: CompactionEvent
+  /** Before a model is asked for a new session's title; with `result` none is. */
+  readonly title: Of & { result?: string }
 }
 
 export type PromptEvent = Of & { readonly messageID: string; readonly prompt: { text: string } }

@@ -2,11 +2,11 @@ import type { Config, Hooks } from "@opencode-ai/plugin"
 import type { Model, UserMessage } from "@opencode-ai/sdk"
 import { withDeadline } from "../async.ts"
 import { describeError } from "../log.ts"
-import type { StartFeature } from "../port.ts"
+import type { FeatureHooks, StartFeature } from "../port.ts"
 import { addCommands, readCommands } from "./commands.ts"
 import { hookCompaction } from "./compaction.ts"
 import type { Context, PromptEvent, RequestEvent } from "./context.ts"
-import { safely } from "./guard.ts"
+import { inTime, safely } from "./guard.ts"
 import { type OpenLocation, openLocation } from "./location.ts"
 import { sentMessage } from "./messages.ts"
 import { hookPermissions } from "./permissions.ts"
@@ -49,7 +49,7 @@ const onRequest = async (location: OpenLocation, hooks: Hooks, event: RequestEve
   apply()
 }
 
-const hookSession = async (context: Context, location: OpenLocation, hooks: Hooks): Promise<void> => {
+const hookSession = async (context: Context, location: OpenLocation, hooks: FeatureHooks): Promise<void> => {
   const { log } = location
   await context.session.hook("prompt", (event) =>
     safely(log, "prompt", event.sessionID, () => onPrompt(location, hooks, event)),
@@ -57,6 +57,14 @@ const hookSession = async (context: Context, location: OpenLocation, hooks: Hook
   await context.session.hook("context", (event) =>
     safely(log, "context", event.sessionID, () => onRequest(location, hooks, event)),
   )
+  const { title } = hooks
+  if (title)
+    await context.session.hook("title", (event) =>
+      safely(log, "title", event.sessionID, async () => {
+        const result = await inTime(title(event.sessionID))
+        if (result !== undefined) event.result = result
+      }),
+    )
   await hookCompaction(context, hooks["experimental.session.compacting"], log)
 }
 
