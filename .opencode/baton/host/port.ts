@@ -20,7 +20,7 @@ export type Host = PluginInput & {
   readonly endsOneByOne?: boolean
 }
 
-/** What a feature offers; OpenCode 1 has no hook for the rest of it. */
+/** The hooks of a feature, and those that OpenCode 1 does not have. */
 export type FeatureHooks = Hooks & {
   /** @returns the title of a new session; undefined to leave it to OpenCode */
   readonly title?: (sessionID: string) => Promise<string | undefined>
