@@ -138,8 +138,8 @@ const shuffled = <Value>(values: readonly Value[], random: () => number): Value[
     .sort((one, other) => one.place - other.place)
     .map(({ value }) => value)
 
-/** Characters in which the square of them takes a second. */
-const SMALL = 20_000
+/** So many characters that the square of them is far beyond the limit on a fast machine, too. */
+const SMALL = 30_000
 const MOST_FINDINGS = 3
 /** By day each function gets some of the texts, at night all. */
 const TEXTS_BY_DAY = 24
