@@ -4,6 +4,7 @@ import { localMinute } from "../host/cli.ts"
 import { findProjectFolder, projectNameOf } from "../host/git.ts"
 import type { Log } from "../host/log.ts"
 import { oneLine, quoted } from "../host/quoted.ts"
+import { redactKeys } from "../host/secrets.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Settings } from "../host/settings.ts"
 import type { Notices } from "../host/tui.ts"
@@ -208,7 +209,8 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
           return showState(sessionID)
         case "new": {
           if (rest === "") return answer("A task needs a title: `/task new TITLE`")
-          const added = await add({ title: shortTitle(rest), description: rest.length > TITLE_CHARACTERS ? rest : "" })
+          const kept = redactKeys(rest)
+          const added = await add({ title: shortTitle(kept), description: kept.length > TITLE_CHARACTERS ? kept : "" })
           if (added.kind === "failed") return answer(`The task was not made: ${added.reason}.`)
           return `Task: ${added.id}\n\n${rest}`
         }
@@ -232,12 +234,13 @@ export const createTaskCommand = (deps: TaskCommandDeps) => {
       { messageID, text }: { messageID: string; text: string },
       undone?: string,
     ): Promise<boolean> => {
-      const title = titleFrom(text)
+      const kept = redactKeys(text)
+      const title = titleFrom(kept)
       if (title === undefined || !(await settings()).autoTask) return false
       const earlier = await sessions.messages(sessionID, 1)
       // A fork begins with its original's messages.
       if (earlier.kind === "failed" || earlier.value.messages.length > 0) return false
-      const description = unquoteArgument(text).trim()
+      const description = unquoteArgument(kept).trim()
       if (undone !== undefined && (await retitle(undone, sessionID, title, description))) {
         await tasks.bindTo(sessionID, undone, messageID)
         return true

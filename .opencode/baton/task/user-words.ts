@@ -1,5 +1,6 @@
 import { DRAFT_START, OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
+import { redactKeys } from "../host/secrets.ts"
 import { counted, cutText } from "../host/text.ts"
 import { extractBrief, fenced, namesOnlyATask } from "./parse.ts"
 
@@ -10,7 +11,7 @@ export const userWordsSchema = (z: Zod) =>
       messageID: z.string(),
       /** ISO 8601, UTC. */
       at: z.string(),
-      /** Verbatim. */
+      /** Verbatim, without keys. */
       text: z.string(),
     })
     .brand<"UserWords">()
@@ -35,6 +36,8 @@ export type TypedMessage = {
 
 /** A longer message is cut: it is a paste. */
 const MESSAGE_CHARACTERS = 24_000
+/** Keys are looked for beyond the cut, so that no half of one stays. */
+const SEARCHED_CHARACTERS = 2 * MESSAGE_CHARACTERS
 
 /** The facts that end a draft of `/handoff`, in a fence. */
 export const DRAFT_FACTS = "What the session before shows (gathered by program):"
@@ -63,10 +66,11 @@ const typedText = ({ text, command }: TypedMessage): string => {
 export const toUserWords = (message: TypedMessage): UserWords | undefined => {
   const { sessionID, messageID, createdAt } = message
   const typed = typedText(message)
+  const kept = redactKeys(cutText(typed, SEARCHED_CHARACTERS))
   const text =
     typed.length > MESSAGE_CHARACTERS
-      ? `${cutText(typed, MESSAGE_CHARACTERS)}\n[cut from ${typed.length} characters]`
-      : typed
+      ? `${cutText(kept, MESSAGE_CHARACTERS)}\n[cut from ${typed.length} characters]`
+      : kept
   if (text === "" || splitLines(text).every(namesOnlyATask)) return undefined
   return { sessionID, messageID, at: new Date(createdAt).toISOString(), text } as UserWords
 }

@@ -25,6 +25,14 @@ const SHOWN = 'curl -H "Authorization: Bearer [redacted]" "http://127.0.0.1:9/?a
 const promptOf = (request: ModelRequest): string =>
   newestWords(request).split("The following is the conversation history:")[0] ?? ""
 
+/** The text of each file in the project's state. */
+const stateTexts = ({ project }: SharedTask): string[] => {
+  const state = join(project.directory, ".opencode/state")
+  const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+  const paths = listTree(state).map((path) => join(state, path))
+  return paths.filter(isFile).map((path) => readFileSync(path, "utf8"))
+}
+
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
 
@@ -43,14 +51,33 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     const { description, logs } = await task.ledger.show(task.taskID)
     for (const [where, text] of Object.entries({ prompt: prompts[0] ?? "", turn: lastTurn(task), description }))
       expect(text, where).toContain(`Failed when last run: \`${SHOWN}\``)
-    const state = join(task.project.directory, ".opencode/state")
-    const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
-    const paths = listTree(state).map((path) => join(state, path))
-    const files = paths.filter(isFile).map((path) => readFileSync(path, "utf8"))
+    const files = stateTexts(task)
     expect(files.some((text) => text.includes("[redacted]"))).toBe(true)
     const all = [...prompts, lastTurn(task), description, JSON.stringify(logs), ...files]
     for (const secret of SECRETS) expect(all.filter((text) => text.includes(secret))).toEqual([])
   })
+
+  test(
+    promised("words.A5c", "a key that the user types reaches the model, and no file, record or later note"),
+    async () => {
+      const task = await openSharedTask(binary, compactsOnDemand)
+      task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
+      const session = await task.say(`Build the client with the key ${SECRETS[0]}, and test it.`)
+      expect(lastTurn(task)).toContain(SECRETS[0])
+      const tasks: { id: string; title: string }[] = JSON.parse(await task.ledger.prog("list", "--json"))
+      const { id = "" } = tasks.find(({ title }) => title.includes("client")) ?? {}
+      await task.say(`Rather with ${SECRETS[1]}.\nCOMPACT-NOW`, session)
+      await task.records(1, id)
+      await task.say("Go on.", session)
+      const { description } = await task.ledger.show(id)
+      for (const text of [description, lastTurn(task)]) {
+        expect(text).toContain("with the key [redacted], and test it.")
+        expect(text).toContain("Rather with [redacted].")
+      }
+      const all = [await task.ledger.prog("show", id), ...stateTexts(task)]
+      for (const secret of SECRETS) expect(all.filter((text) => text.includes(secret))).toEqual([])
+    },
+  )
 
   once(promised("words.A5a", "a message of emoji reaches the model whole or cut between two of them"), async () => {
     const task = await openSharedTask(binary, compactsOnDemand)

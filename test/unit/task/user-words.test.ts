@@ -59,6 +59,15 @@ describe("what the user typed", () => {
     ["nothing of blanks", " \n\t ", undefined],
   ])(promised("words.A1", "what the user typed is %s"), (_what, text, words) => expect(typed(text)).toBe(words))
 
+  test(
+    promised("words.A5c", "what the user typed is kept without keys, also at its cut, and else as it stands"),
+    () => {
+      const key = `sk-live-${"0123456789abcdef"}`
+      expect(typed(`Use ${key}; the type has password: string.`)).toBe("Use [redacted]; the type has password: string.")
+      expect(typed(`${"x ".repeat(11_995)}${key}`)).not.toContain("sk-live")
+    },
+  )
+
   test.each([
     ["src/a.ts as a CLI", "/review src/a.ts as a CLI"],
     ["  \n", undefined],
