@@ -77,6 +77,12 @@ const faultScript = (
   }
 }
 
+/** Outside a git repository OpenCode prints its heading again after a compaction, or not, by chance (docs/opencode-notes.md). */
+const withOneHeading = (stderr: string): string => {
+  const [before = "", ...after] = stderr.split("> build · model\n")
+  return after.length === 0 ? stderr : `${before}> build · model\n${after.join("")}`
+}
+
 /** The end of a run as its user sees it, and how often the model was asked for what. */
 const runToItsEnd = async (task: Task2, { launcher = [], environment }: FaultyRunOptions) => {
   const own = environment?.(task as unknown as TaskProject) ?? {}
@@ -86,7 +92,7 @@ const runToItsEnd = async (task: Task2, { launcher = [], environment }: FaultyRu
     deadlineMs: RUN_DEADLINE_MS,
   })
   const [compactions, turns] = (["compaction", "turn"] as const).map((kind) => task.model.received(kind).length)
-  return { exitCode, signal, stdout, stderr, compactions, turns }
+  return { exitCode, signal, stdout, stderr: withOneHeading(stderr), compactions, turns }
 }
 
 type Ending = Awaited<ReturnType<typeof runToItsEnd>>
