@@ -47,27 +47,31 @@ describe("a draft", () => {
     expect(parseReferences(draft)).toEqual(PARTS.files)
   })
 
-  test(promised("words.A5b", "a draft holds no secret in its goal, and none in what was gathered by program"), () => {
-    const key = `AKIA${"A2B3C4D5E6F7G2H3"}`
-    expect(renderDraft({ ...PARTS, goal: `Rotate ${key} \`now\`` })).toContain("`Rotate [redacted] 'now'`")
-    const todos = [{ content: `Rotate ${key}`, status: "pending" }]
-    const asked = {
-      said: { words: wordsOf([userSays(`The key is ${key}.`)]), leftOut: 0 },
-      task: { taskID: "ts-b54507", specification: `Use ${key}.` },
-    }
-    const facts = renderHandoffFacts({
-      compactions: 0,
-      activity: EMPTY_ACTIVITY,
-      todos,
-      dirtyFiles: [`${key}.txt`],
-      ...asked,
-    })
-    expect(facts).toContain("- Open todos (1):\n  - [pending] Rotate [redacted]")
-    expect(facts).toContain('- Not committed (1): "[redacted].txt"')
-    // The user's own words and the specification stay as they are.
-    expect(facts).toContain(`## Specification\nUse ${key}.`)
-    expect(facts.split(key)).toHaveLength(3)
-  })
+  test(
+    promised(["words.A5b", "words.A5c"], "a draft holds no secret in its goal, the facts or the user's words"),
+    () => {
+      const key = `AKIA${"A2B3C4D5E6F7G2H3"}`
+      expect(renderDraft({ ...PARTS, goal: `Rotate ${key} \`now\`` })).toContain("`Rotate [redacted] 'now'`")
+      const todos = [{ content: `Rotate ${key}`, status: "pending" }]
+      const asked = {
+        said: { words: wordsOf([userSays(`The key is ${key}.`)]), leftOut: 0 },
+        task: { taskID: "ts-b54507", specification: `Use ${key}.` },
+      }
+      const facts = renderHandoffFacts({
+        compactions: 0,
+        activity: EMPTY_ACTIVITY,
+        todos,
+        dirtyFiles: [`${key}.txt`],
+        ...asked,
+      })
+      expect(facts).toContain("- Open todos (1):\n  - [pending] Rotate [redacted]")
+      expect(facts).toContain('- Not committed (1): "[redacted].txt"')
+      expect(facts).toContain("The key is [redacted].")
+      // The ledger's specification stays as it is.
+      expect(facts).toContain(`## Specification\nUse ${key}.`)
+      expect(facts.split(key)).toHaveLength(2)
+    },
+  )
 
   test(promised("handoff.B1", "a draft has nothing in place of what there is not, and no task by its facts"), () => {
     const { task: _, ...rest } = PARTS
