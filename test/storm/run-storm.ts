@@ -2,6 +2,8 @@ import { dirname } from "node:path"
 import { CORRECTION } from "../support/faults/fault.ts"
 import { surveyAround } from "../support/faults/fault-guard.ts"
 import { deadline } from "../support/opencode/deadline.ts"
+import { withOneHeading } from "../support/opencode/opencode-2.ts"
+import type { RunResult } from "../support/opencode/opencode-run.ts"
 import { CATALOGUE } from "./catalogue.ts"
 import { owedLogsOf, readFiles, readHalfFiles, readPasses, readRecords } from "./observe.ts"
 import { judge, type Observation, type SeenTurn } from "./oracle.ts"
@@ -10,6 +12,9 @@ import { HANG_LIMIT_MS, openStage, referenceOf, type Stage } from "./stage.ts"
 import { readForeignAccesses } from "./trace.ts"
 
 export const OWED_KINDS = ["compactions", "passes", "handoffs", "corrections", "files"] as const
+
+/** Faults under which OpenCode 2 finds no repository. */
+const WITHOUT_GIT = ["git is missing", "the project is no git repository"]
 
 /** Disk and ledger refused together, and the log says that a record is only in memory, unless it is the log that is broken. */
 const mayLose = ({ struck, refusedAll, task }: Stage): boolean =>
@@ -26,9 +31,13 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   const before = surveyAround(task.project)
   guard.setBaits()
   const turns: SeenTurn[] = []
+  const isByChance = plan.end === "two" && plan.faults.some(({ name }) => WITHOUT_GIT.includes(name))
+  const printed = (ending: RunResult): RunResult =>
+    isByChance ? { ...ending, stderr: withOneHeading(ending.stderr) } : ending
   for (const [index, turn] of plan.turns.entries()) {
     const ended = await stage.run(turn, index)
-    turns.push({ turn, ...ended, reference: await referenceOf(plan, turn) })
+    const reference = await referenceOf(plan, turn)
+    turns.push({ turn, ...ended, ending: printed(ended.ending), reference: printed(reference) })
   }
   const leftBehind = await stage.liftAll()
   const clean = await stage.runClean()

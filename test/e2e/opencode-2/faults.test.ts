@@ -27,7 +27,7 @@ import {
   type TaskProject,
 } from "../../support/index.ts"
 import { inForm } from "../../support/model/retention-2.ts"
-import { FULL_TOKENS, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
+import { FULL_TOKENS, openTask2, type Task2, withOneHeading } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
 const RUN_DEADLINE_MS = 200_000
@@ -75,12 +75,6 @@ const faultScript = (
     if (step >= faults.length) return { text: "Finished." }
     return { tool: "shell", input: { command: `echo step ${step}`, description: "A step" }, promptTokens: FULL_TOKENS }
   }
-}
-
-/** Outside a git repository OpenCode prints its heading again after a compaction, or not, by chance (docs/opencode-notes.md). */
-const withOneHeading = (stderr: string): string => {
-  const [before = "", ...after] = stderr.split("> build · model\n")
-  return after.length === 0 ? stderr : `${before}> build · model\n${after.join("")}`
 }
 
 /** The end of a run as its user sees it, and how often the model was asked for what. */

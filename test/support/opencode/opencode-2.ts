@@ -77,6 +77,12 @@ export const openServer2 = async (project: TestProject, environment: Record<stri
   }
 }
 
+/** Outside a git repository OpenCode prints its heading again after a compaction, or not, by chance (docs/opencode-notes.md). */
+export const withOneHeading = (stderr: string): string => {
+  const [before = "", ...after] = stderr.split("> build · model\n")
+  return after.length === 0 ? stderr : `${before}> build · model\n${after.join("")}`
+}
+
 /** OpenCode 2's own log. */
 export const openCodeLog2 = ({ environment }: TestProject): string => {
   const path = join(environment.XDG_DATA_HOME ?? "", "opencode", "log", "opencode.log")
