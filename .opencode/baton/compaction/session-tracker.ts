@@ -208,7 +208,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
   const addOpening = async (
     sessionID: string,
     messages: StoredMessage[],
-    hasShell: boolean,
+    { hasShell, askedAt }: { hasShell: boolean; askedAt: number },
   ): Promise<Change | undefined> => {
     const begun = memos.get(sessionID)?.noteBegun
     if (begun) await withDeadline(begun, TASK_DEADLINE_MS)
@@ -219,7 +219,12 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     const texts = anchor.parts.flatMap((part) =>
       part.type === "text" && noteTextOf(part) === undefined ? [part.text] : [],
     )
-    const { text } = await taskNotes.find(binding, { info: anchor.info, text: texts.join("\n"), hasShell })
+    const { text } = await taskNotes.find(binding, {
+      info: anchor.info,
+      text: texts.join("\n"),
+      hasShell,
+      askedAt,
+    })
     return () => {
       appendNote(messages, anchor.info.id, text)
       if (text.includes(READ_TOOL)) enableTool(messages, READ_TOOL)
@@ -231,7 +236,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     messages: StoredMessage[],
     mayUseShell: MayUseShell,
   ): Promise<Change | undefined> => {
-    const asked = performance.now()
+    const askedAt = performance.now()
     const isSummaryExpected = memos.get(sessionID)?.isSummaryExpected === true
     const completed = latestCompaction(messages)
     if (isSummaryExpected) patchMemo(memos, sessionID, { isSummaryExpected: false })
@@ -239,16 +244,16 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     if (!completed && isSummaryExpected) return undefined
     const user = messages.findLast(({ info }) => info.role === "user")?.info
     const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
-    if (!completed) return addOpening(sessionID, messages, hasShell)
+    if (!completed) return addOpening(sessionID, messages, { hasShell, askedAt })
     const binding = await tasks.find(sessionID)
     if (!binding) return undefined
     const { note, delivered } = await record(binding, completed, hasShell)
     // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
     // late for its request.
-    await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - asked)))
+    await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - askedAt)))
     // A task that was named after the compaction stands beside its message, as in a first request.
     const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
-    if (isNamedSince) return addOpening(sessionID, messages, hasShell)
+    if (isNamedSince) return addOpening(sessionID, messages, { hasShell, askedAt })
     return () => appendNote(messages, completed.requestID, note)
   }
 

@@ -138,7 +138,7 @@ const leadText = (input: TaskNoteInput): string => {
       `Tell the user so first, and what to do: ${RESTORE} Do none of it yourself. Then go on only as far as the user's messages say what to do; what is recorded meanwhile waits for the ledger.`,
     ].join("\n")
   if (ledger === undefined)
-    return `${about} The ledger did not answer (${failure ?? "no reason known"}), so go on with what the user's messages say; ${showCommand(identity)} may work later.`
+    return `${about} The ledger did not answer (${failure ?? "no reason known"}). Ask it with ${showCommand(identity)} before you begin; if it still does not answer, go on with what the user's messages say.`
   const tool = hasShell
     ? "the program `prog` in your shell reads and writes it"
     : "`task_show` reads it, `task_log` adds to its log"

@@ -38,7 +38,7 @@ type TaskNoteDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" 
   goesFirst: (work: Promise<unknown>) => void
 }
 
-/** A request waits this long from its message on. A later answer is in the next request. */
+/** A request waits this long, of the 3 s that its hook has. A later answer is in the next request. */
 const REQUEST_DEADLINE_MS = 2_500
 const LEDGER_DEADLINE_MS = 5_000
 
@@ -50,10 +50,15 @@ type Material = {
   said?: readonly UserWords[]
 }
 
-/** The user's message that the text stands beside. */
-type Anchor = { readonly info: UserMessage; readonly text: string; readonly hasShell: boolean }
+/** The user's message that the text stands beside, and the `performance.now()` at which its request began to wait. */
+type Anchor = {
+  readonly info: UserMessage
+  readonly text: string
+  readonly hasShell: boolean
+  readonly askedAt: number
+}
 
-type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number>; startedAt: number }
+type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number> }
 
 export type TaskNotes = ReturnType<typeof createTaskNotes>
 
@@ -147,7 +152,7 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
   const begin = (binding: SessionTask, model: ModelName): Reading => {
     const { sessionID, taskID } = binding
     const contextTokens = contextOf(binding, model)
-    const begun = { taskID, material: read(binding), contextTokens, startedAt: performance.now() }
+    const begun = { taskID, material: read(binding), contextTokens }
     deps.goesFirst(begun.material)
     begun.material.catch((error: unknown) =>
       log.warn("the task is not read for the request", { sessionID, taskID, error: describeError(error) }),
@@ -157,9 +162,8 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
   }
 
   /** The material, unless it is late. */
-  const inTime = async ({ material, startedAt }: Reading): Promise<Material | undefined> => {
-    const left = REQUEST_DEADLINE_MS - (performance.now() - startedAt)
-    const outcome = await withDeadline(material, Math.max(0, left))
+  const inTime = async ({ material }: Reading, waitMs: number): Promise<Material | undefined> => {
+    const outcome = await withDeadline(material, Math.max(0, waitMs))
     return outcome.kind === "done" ? outcome.value : undefined
   }
 
@@ -190,7 +194,7 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
       if (!(isOf(note, binding) && note.isComplete)) begin(binding, model)
     },
     /** Gives the text for a request: the same each time once the ledger has given the task. */
-    find: async (binding: SessionTask, { info, text, hasShell }: Anchor): Promise<TaskNote> => {
+    find: async (binding: SessionTask, { info, text, hasShell, askedAt }: Anchor): Promise<TaskNote> => {
       const { sessionID, taskID, role } = binding
       const { opening: stored, count, contextTokens: used } = await sessionStates.load(sessionID)
       const before = isOf(stored, binding) && stored.hasShell === hasShell ? stored : undefined
@@ -198,8 +202,10 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
       const isBegun = begun?.taskID === taskID
       if (before && (before.isComplete || !isBegun)) return before
       const started = isBegun ? begun : begin(binding, info.model)
+      // Only the first of a turn's requests waits. From its hook on, since OpenCode may come to it late.
+      const waitMs = before ? 0 : REQUEST_DEADLINE_MS - (performance.now() - askedAt)
       // A host may not know the model before the request.
-      const [read, contextTokens] = await Promise.all([inTime(started), used ?? started.contextTokens])
+      const [read, contextTokens] = await Promise.all([inTime(started, waitMs), used ?? started.contextTokens])
       if (read) reading.delete(sessionID)
       else if (before) return before
       const { known: task, nearest, earlier, said = [] } = read ?? lateMaterial(binding)

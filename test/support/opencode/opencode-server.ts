@@ -70,7 +70,7 @@ export const endInstance = async (client: OpencodeClient): Promise<void> => {
 export const eventually = async <T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
-  deadlineMs = 20_000,
+  deadlineMs = 45_000,
   everyMs = 25,
 ): Promise<T> => {
   const mostMs = deadline(deadlineMs)
