@@ -2,7 +2,7 @@
 // Usage: node scripts/support/test-results.mjs REPORT [--whole]
 // With --whole, which says that nothing was left out, a promise without a green test is a failure.
 import { existsSync, readFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { dirname, join } from "node:path"
 
 const [path, mode] = process.argv.slice(2)
 if (!existsSync(path)) {
@@ -12,14 +12,11 @@ if (!existsSync(path)) {
 
 const report = JSON.parse(readFileSync(path, "utf8"))
 const tests = report.testResults.flatMap((file) => file.assertionResults)
-// Last, since a log that is cut keeps its end.
-for (const { name, status, message, assertionResults } of report.testResults) {
-  const failures = assertionResults
-    .filter((test) => test.status === "failed")
-    .map(({ fullName, failureMessages }) => `${fullName}\n  ${failureMessages[0] ?? ""}`)
-  const shown = failures.length === 0 && status === "failed" ? [message] : failures
-  for (const failure of shown) console.log(`failed: ${relative(process.cwd(), name)}: ${String(failure).slice(0, 800)}`)
-}
+const failures = join(dirname(path), "failures.md")
+const told = existsSync(failures) ? readFileSync(failures, "utf8") : ""
+// Last, since a log that is cut keeps its end. A failure's last lines may be the screen that was seen.
+const shorten = (text) => (text.length > 1_000 ? `${text.slice(0, 400)}\n…\n${text.slice(-600)}` : text)
+for (const failure of told.split(/^## /m).slice(1)) console.log(`failed: ${shorten(failure.trim())}`)
 const skipped = report.numPendingTests + report.numTodoTests
 console.log(`\n${report.numPassedTests} passed, ${report.numFailedTests} failed, ${skipped} skipped`)
 if (!report.success) process.exit(1)

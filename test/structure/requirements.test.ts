@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised, REQUIREMENTS } from "../requirements.ts"
 import { sourceFiles } from "../support/files/source-files.ts"
@@ -65,7 +65,11 @@ describe("the results of a run", () => {
   })
 
   test(promised("repo.A2", "a red run and one that was ended fail, and the latter says so"), () => {
-    expect(tell(report("failed"), "--whole").status).toBe(1)
+    const red = report("failed")
+    const screen = Array.from({ length: 99 }, (_, row) => `row ${row} of the screen`).join("\n")
+    writeFileSync(join(dirname(red), "failures.md"), `# Failures\n\n## e2e: a file > a tour, set-up\n\n${screen}\n`)
+    const shown = expect.stringMatching(/^failed: e2e: a file > a tour, set-up\n[\s\S]*row 98 of the screen\n/)
+    expect(tell(red, "--whole")).toMatchObject({ status: 1, stdout: shown })
     const stderr = expect.stringMatching(/^error: no results: vitest was ended; [^\n]*\n$/)
     expect(tell(path())).toMatchObject({ status: 1, stderr })
   })

@@ -17,7 +17,10 @@ const describeFailure = (name: string, errors: readonly SerializedError[]): stri
     return [message, diff, at && `at ${at.file}:${at.line}`].filter(Boolean).join("\n")
   })
   const told = stripVTControlCharacters(texts.join("\n\n"))
-  return `## ${name}\n\n${told.length > MAX_CHARACTERS ? `${told.slice(0, MAX_CHARACTERS)} …` : told}\n\n`
+  const half = MAX_CHARACTERS / 2
+  // The end of a text may be the screen that was seen.
+  const shown = told.length > MAX_CHARACTERS ? `${told.slice(0, half)}\n…\n${told.slice(-half)}` : told
+  return `## ${name}\n\n${shown}\n\n`
 }
 
 /**
