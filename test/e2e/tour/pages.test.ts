@@ -69,9 +69,11 @@ describe.each(NEWEST_OR_ALL)("with OpenCode $version", (binary) => {
       const wrong: unknown[] = []
       const here = (text: string): string => text.replaceAll(/\bts-b54507\b|\bID\b/g, id)
       const typeUntilDone = async (line: string, tries = 3): Promise<{ exitCode: number; seen: string }> => {
+        const before = model.requests.length
         const { exitCode, output } = await type(line)
         const conversation = model.requests.at(-1)?.conversation ?? ""
-        const isLate = newestWords({ conversation }).includes(LATE) && tries > 1
+        const isAnswered = model.requests.length > before
+        const isLate = isAnswered && newestWords({ conversation }).includes(LATE) && tries > 1
         return isLate ? typeUntilDone(line, tries - 1) : { exitCode, seen: `${output}\n${conversation}` }
       }
       const run = async ({ command = "", instead = command, shows, by }: Step): Promise<void> => {
