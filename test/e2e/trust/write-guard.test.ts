@@ -12,6 +12,7 @@ import {
   type SharedTask,
   testsOnce,
 } from "../../support/index.ts"
+import { isLine2 } from "../../support/opencode/opencode-binary.ts"
 import { onEvents } from "../sessions.ts"
 
 const MAIN = ".opencode/baton/ledger/embedded/main.ts"
@@ -99,6 +100,41 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       expect(`${stderr}${stdout}`).toMatch(/permission requested: edit/)
     }
   })
+
+  once(
+    promised("guard.A1", "an agent whose model edits by patches changes no program, plugin or state of Baton's"),
+    async () => {
+      const add = (path: string) => `*** Add File: ${path}\n+evil`
+      const patches = [
+        add(".opencode/plugins/evil.ts"),
+        `${add("src/beside.ts")}\n${add(STATE)}`,
+        `*** Update File: ${MAIN}\n@@\n+evil`,
+        "*** Update File: README.md\n*** Move to: .opencode/plugins/moved.ts\n@@\n-# A project under test\n+evil",
+        `*** Delete File: .opencode/plugins/write-guard.ts`,
+        add("src/own.ts"),
+      ]
+      const task = await openTaskProject(binary, (request) => {
+        const patch = patches[newestWords(request).split("[tool]").length - 1]
+        if (patch === undefined) return { text: "Done." }
+        return { tool: "apply_patch", input: { patchText: `*** Begin Patch\n${patch}\n*** End Patch` } }
+      })
+      const { project } = task
+      // OpenCode gives the tool to models of this name.
+      const config = JSON.parse(project.read("opencode.json"))
+      const { models } = config.provider.scripted
+      models["gpt-5"] = models.model
+      project.write("opencode.json", JSON.stringify({ ...config, model: "scripted/gpt-5" }))
+      const before = project.read(MAIN)
+      await task.runWell("Patch it.")
+      expect(task.model.received("turn")[0]?.tools).toContain(isLine2(binary) ? "patch" : "apply_patch")
+      expect(task.model.received("turn")).toHaveLength(patches.length + 1)
+      expect(project.read("src/own.ts")).toBe("evil\n")
+      expect(project.read(MAIN)).toBe(before)
+      const names = [".opencode/plugins/evil.ts", STATE, "src/beside.ts", ".opencode/plugins/moved.ts"]
+      expect(names.filter((name) => existsSync(join(project.directory, name)))).toEqual([])
+      expect(existsSync(join(project.directory, ".opencode/plugins/write-guard.ts"))).toBe(true)
+    },
+  )
 
   once(promised("guard.A4", "the agent's shell finds prog, and no other program of Baton's"), async () => {
     const task = await open(binary, "allow")

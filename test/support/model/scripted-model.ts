@@ -94,7 +94,7 @@ const usage = (promptTokens = DEFAULT_PROMPT_TOKENS) => ({
 })
 
 /** Tools and arguments that have other names in OpenCode 2; scripts have those of OpenCode 1. */
-const NAMES_IN_2: Readonly<Record<string, string>> = { bash: "shell", task: "subagent" }
+const NAMES_IN_2: Readonly<Record<string, string>> = { apply_patch: "patch", bash: "shell", task: "subagent" }
 const ARGUMENTS_IN_2: Readonly<Record<string, string>> = { filePath: "path", subagent_type: "agent" }
 
 /** The call by the names of the tools that the request offers. */
