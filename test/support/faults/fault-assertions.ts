@@ -3,9 +3,11 @@ import { join } from "node:path"
 import { beforeAll, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { COMPACTING_PROMPT_TOKENS } from "../model/retention.ts"
+import { inForm } from "../model/retention-2.ts"
 import { bash, type Script } from "../model/scripted-model.ts"
 import { deadline } from "../opencode/deadline.ts"
-import type { OpenCodeBinary } from "../opencode/opencode-binary.ts"
+import { withOneHeading } from "../opencode/opencode-2.ts"
+import { isLine2, type OpenCodeBinary } from "../opencode/opencode-binary.ts"
 import { eventually } from "../opencode/opencode-server.ts"
 import { lightConfig, newestSessionID, openTaskProject, TASK, type TaskProject } from "../opencode/task-project.ts"
 import type { CompactionFault, FaultyRunOptions } from "./fault.ts"
@@ -38,12 +40,15 @@ const countBrokenCalls = ({ project }: TaskProject, { name }: CompactionFault): 
 
 /** An agent with one compaction for each fault; `onStep` is called each turn with the fault that ends and the one that begins. */
 const faultScript = (
+  binary: OpenCodeBinary,
   faults: readonly CompactionFault[],
   onStep?: (conversation: string, before?: CompactionFault, next?: CompactionFault) => Promise<void>,
 ): Script => {
   let turn = 0
-  return async ({ kind, index, conversation }) => {
-    if (kind === "compaction") return { text: summaryUnder(faults[index]) }
+  return async (request) => {
+    const { kind, index, conversation } = request
+    const summary = summaryUnder(faults[index])
+    if (kind === "compaction") return { text: isLine2(binary) ? inForm(request, `- ${summary}`) : summary }
     const step = turn++
     await onStep?.(conversation, faults[step - 1], faults[step])
     return step < faults.length ? bash(`echo step ${step}`, COMPACTING_PROMPT_TOKENS) : { text: "Finished." }
@@ -57,11 +62,18 @@ const runToItsEnd = async (task: TaskProject, { launcher = [], environment }: Fa
     environment: environment?.(task) ?? {},
     deadlineMs: RUN_DEADLINE_MS,
   })
+  const isOn2 = isLine2(task.binary)
   const kinds = task.model.requests.map(({ kind }) => kind)
-  // OpenCode requests the title beside the first turn, before or after it.
-  const requests = [...kinds.filter((kind) => kind === "title"), ...kinds.filter((kind) => kind !== "title")]
-  // The summary's text is the only difference between a run and its reference.
-  return { exitCode, signal, stdout: stdout.replaceAll(SUMMARY, "A summary."), stderr, requests }
+  // OpenCode 1 requests the title beside the first turn, before or after it; on OpenCode 2 Baton gives it.
+  const titles = isOn2 ? [] : kinds.filter((kind) => kind === "title")
+  return {
+    exitCode,
+    signal,
+    // The summary's text is the only difference between a run and its reference.
+    stdout: stdout.replaceAll(SUMMARY, "A summary."),
+    stderr: isOn2 ? withOneHeading(stderr) : stderr,
+    requests: [...titles, ...kinds.filter((kind) => kind !== "title")],
+  }
 }
 
 type Ending = Awaited<ReturnType<typeof runToItsEnd>>
@@ -76,7 +88,8 @@ const runReference = (
 ): Promise<Ending> => {
   const project = { ...options.project, bundle: "none" } as const
   const key = JSON.stringify([binary.version, faults.length, project])
-  const start = () => openTaskProject(binary, faultScript(faults), project).then((task) => runToItsEnd(task, {}))
+  const start = () =>
+    openTaskProject(binary, faultScript(binary, faults), project).then((task) => runToItsEnd(task, {}))
   const known = references.get(key) ?? start()
   references.set(key, known)
   return known
@@ -86,7 +99,15 @@ const runReference = (
 const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFault[], options: FaultyRunOptions) => {
   const steps = new Map<string, FaultStep>()
   let linesBefore = 0
-  const log = () => task.project.batonLog().slice(linesBefore).join("\n")
+  const lines = (): string[] => {
+    try {
+      return task.project.batonLog()
+    } catch {
+      // The fault may be the log's own.
+      return []
+    }
+  }
+  const log = () => lines().slice(linesBefore).join("\n")
 
   const finishStep = async (fault: CompactionFault, conversation: string): Promise<void> => {
     const { expectedLog } = fault
@@ -99,10 +120,10 @@ const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFaul
     if (fault !== faults.at(-1)) await fault.lift?.(task)
     const knewTask = conversation.includes(`Task: ${task.taskID}`)
     steps.set(fault.name, { log: log(), brokenCalls: countBrokenCalls(task, fault), knewTask })
-    linesBefore = task.project.batonLog().length
+    linesBefore = lines().length
   }
 
-  const script = faultScript(faults, async (conversation, before, next) => {
+  const script = faultScript(binary, faults, async (conversation, before, next) => {
     if (before) {
       await finishStep(before, conversation)
       await next?.arrange?.(task, 0)
@@ -114,7 +135,8 @@ const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFaul
   })
   const task: TaskProject = await openTaskProject(binary, script, options.project)
   const { project } = task
-  addFaultPlugin(project)
+  // It breaks the client of OpenCode 1.
+  if (!isLine2(binary)) addFaultPlugin(project)
   const before = surveyAround(project)
   await faults[0]?.arrange?.(task, 0)
   const ending = await runToItsEnd(task, options)
@@ -124,7 +146,8 @@ const runFaults = async (binary: OpenCodeBinary, faults: readonly CompactionFaul
   const after = surveyAround(project)
   // A single fault that left the outbox empty, of handoffs too, does not justify another start of OpenCode.
   const goesOn = faults.length > 1 || recordsIn(task, "outbox").length > 0
-  if (goesOn) await task.run("go on", { args: ["--session", newestSessionID(task)] })
+  const session = isLine2(binary) ? ["--continue"] : ["--session", newestSessionID(task)]
+  if (goesOn) await task.run("go on", { args: session })
   const recordsLater = goesOn ? await readRecords(task) : records
   const { description } = await task.ledger.show(task.taskID)
   // Records at the end of the run, and after a further run without faults.
