@@ -35,8 +35,8 @@ const together: Extra = { pool: "forks", isolate: false }
 
 export default defineConfig({
   test: {
-    // For two cores: end-to-end tests wait for half of their time.
-    maxWorkers: 4,
+    // For two cores: a fourth one makes each test slower and the whole no faster.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/failure-reporter.ts"],
     projects: [

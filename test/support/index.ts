@@ -28,6 +28,7 @@ export {
   linesOf,
   NEWEST_LINES,
   NEWEST_OR_ALL,
+  OLDEST_OR_ALL,
   offers,
   testsOn,
   testsOnce,

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { afterEach, describe, expect, test } from "vitest"
 import { createTourPlace } from "../../../scripts/demonstration/tour/place.ts"
 import { promised } from "../../requirements.ts"
-import { bash, deadline, NEWEST_OR_ALL, newestWords, type Script, startScriptedModel } from "../../support/index.ts"
+import { bash, deadline, newestWords, OLDEST_OR_ALL, type Script, startScriptedModel } from "../../support/index.ts"
 import { handoffScript } from "../../support/model/handoff-script.ts"
 import { answering, stepOf, taskOf } from "../../support/opencode/work-project.ts"
 import { PAGES, type Step } from "../../support/page-commands.ts"
@@ -56,7 +56,7 @@ const script: Script = answering((request) => {
 
 const AN_ID = /\bts-[0-9a-f]{6}\b/g
 
-describe.each(NEWEST_OR_ALL)("with OpenCode $version", (binary) => {
+describe.each(OLDEST_OR_ALL)("with OpenCode $version", (binary) => {
   test.each(Object.keys(PAGES).filter((page) => PAGES[page]?.some(({ by }) => by === undefined)))(
     promised("people.D1", "the commands of %s do what they are said to do"),
     async (page) => {

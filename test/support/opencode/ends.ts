@@ -1,7 +1,7 @@
 import { test } from "vitest"
 import { LEFT_OUT_ON_2, type Reason } from "../../left-out-on-2.ts"
 import { EFFORT } from "../effort.ts"
-import { BOTH_ENDS, IS_MATRIX, isLine2, LINE_2, NEWEST, type OpenCodeBinary } from "./opencode-binary.ts"
+import { BOTH_ENDS, IS_MATRIX, isLine2, LINE_2, NEWEST, OLDEST, type OpenCodeBinary } from "./opencode-binary.ts"
 
 /** With an effort above 1 all tests run on every end: `./scripts/test --all`. */
 export const IS_NIGHT = EFFORT > 1
@@ -46,5 +46,7 @@ export const offers = (binary: Pick<OpenCodeBinary, "version">, _reason: Reason)
 
 /** The ends for a single long case: the newest; at night all. */
 export const NEWEST_OR_ALL: readonly OpenCodeBinary[] = isOnEveryEnd ? BOTH_ENDS : [NEWEST]
-/** The same, and OpenCode 2. */
+/** The same for one that any end serves: the oldest, which starts with half of the work. */
+export const OLDEST_OR_ALL: readonly OpenCodeBinary[] = isOnEveryEnd ? BOTH_ENDS : [OLDEST]
+/** The newest, and OpenCode 2. */
 export const NEWEST_LINES: readonly OpenCodeBinary[] = [...NEWEST_OR_ALL, ...LINE_2]
