@@ -11,6 +11,8 @@ import { PAGES, type Step } from "../../support/page-commands.ts"
 const PAGE_DEADLINE_MS = deadline(300_000)
 const END = /@@ended (\d+)\n$/
 
+/** A slow machine may need this long until a command is carried out. */
+const RETYPE_MS = deadline(60_000)
 /** Told on a busy machine to a person, who then types the command again. */
 const LATE = "Baton did not carry this out in time"
 
@@ -68,13 +70,18 @@ describe.each(OLDEST_OR_ALL)("with OpenCode $version", (binary) => {
       let id = "ts-b54507"
       const wrong: unknown[] = []
       const here = (text: string): string => text.replaceAll(/\bts-b54507\b|\bID\b/g, id)
-      const typeUntilDone = async (line: string, tries = 3): Promise<{ exitCode: number; seen: string }> => {
+      const typeUntilDone = async (
+        line: string,
+        over = performance.now() + RETYPE_MS,
+      ): Promise<{ exitCode: number; seen: string }> => {
         const before = model.requests.length
         const { exitCode, output } = await type(line)
         const conversation = model.requests.at(-1)?.conversation ?? ""
         const isAnswered = model.requests.length > before
-        const isLate = isAnswered && newestWords({ conversation }).includes(LATE) && tries > 1
-        return isLate ? typeUntilDone(line, tries - 1) : { exitCode, seen: `${output}\n${conversation}` }
+        const isLate = isAnswered && newestWords({ conversation }).includes(LATE)
+        return isLate && performance.now() < over
+          ? typeUntilDone(line, over)
+          : { exitCode, seen: `${output}\n${conversation}` }
       }
       const run = async ({ command = "", instead = command, shows, by }: Step): Promise<void> => {
         if (by) return
