@@ -23,12 +23,17 @@ const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 const words = new Intl.Segmenter(undefined, { granularity: "word" })
 
+/** More than enough for the fewest words; a dictionary's time for a run without a blank grows faster than the run. */
+const COUNTED_CHARACTERS = 200
+
 /** An address or a path is one word. */
 const countWords = (sentence: string): number => {
   let count = 0
   for (const token of sentence.split(/\s+/)) {
-    if (UNSPACED.test(token)) count += [...words.segment(token)].filter(({ isWordLike }) => isWordLike).length
-    else if (/[\p{L}\p{N}]/u.test(token)) count += 1
+    if (UNSPACED.test(token)) {
+      const segments = [...words.segment(cutText(token, COUNTED_CHARACTERS))]
+      count += segments.filter(({ isWordLike }) => isWordLike).length
+    } else if (/[\p{L}\p{N}]/u.test(token)) count += 1
   }
   return count
 }
