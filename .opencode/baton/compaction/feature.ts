@@ -19,7 +19,7 @@ import { createIsAtWork, createProgress } from "./progress.ts"
 import { createRunFacts, judgeEnd } from "./run-facts.ts"
 import { createSessionStates, sessionStateSchema, withoutTask } from "./session-state.ts"
 import { createSessionTracker } from "./session-tracker.ts"
-import { createTaskNotes } from "./task-notes.ts"
+import { createTaskNotes, LEDGER_DEADLINE_MS } from "./task-notes.ts"
 
 /** Of an agent's rules for all uses of a tool, the last one counts in OpenCode. */
 const maySeeShell = (agents: readonly unknown[], name: string): boolean => {
@@ -188,7 +188,7 @@ export const createCompactionFeature = (
       const binding = await tasks.find(sessionID)
       if (!binding || binding.origin === "parent") return undefined
       const { taskID } = binding
-      const read = await services.ledger.readTask(taskID)
+      const read = await services.ledger.readTask(taskID, { deadlineMs: LEDGER_DEADLINE_MS })
       return read.kind === "found"
         ? cutText(`${taskID} · ${onOneLine(read.task.title.untrusted)}`, TITLE_CHARACTERS)
         : undefined

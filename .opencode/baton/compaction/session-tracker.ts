@@ -23,7 +23,7 @@ import type { Progress } from "./progress.ts"
 import type { RunFactsOf } from "./run-facts.ts"
 import { patchMemo, type SessionMemo } from "./session-memo.ts"
 import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
-import type { TaskNotes } from "./task-notes.ts"
+import { REQUEST_DEADLINE_MS, type TaskNotes } from "./task-notes.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
 const SAVE_DELAY_MS = 500
@@ -108,8 +108,6 @@ type SessionTrackerDeps = {
   now: () => Date
 }
 
-/** Of the 3 s that the hook of a request has. */
-const NOTE_READY_MS = 2_500
 const TASK_DEADLINE_MS = 500
 
 /** The tool that reads an earlier session. */
@@ -250,7 +248,7 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     const { note, delivered } = await record(binding, completed, hasShell)
     // 1.2.15 may exit right after this turn without telling its plugins, and observers look now; but the note must not be
     // late for its request.
-    await withDeadline(delivered, Math.max(0, NOTE_READY_MS - (performance.now() - askedAt)))
+    await withDeadline(delivered, Math.max(0, REQUEST_DEADLINE_MS - (performance.now() - askedAt)))
     // A task that was named after the compaction stands beside its message, as in a first request.
     const isNamedSince = binding.origin === "message" && Date.parse(binding.boundAt) > completed.createdAt
     if (isNamedSince) return addOpening(sessionID, messages, { hasShell, askedAt })

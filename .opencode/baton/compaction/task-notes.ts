@@ -39,8 +39,9 @@ type TaskNoteDeps = Pick<ContextDeps, "prompts" | "root" | "log" | "claimsMode" 
 }
 
 /** A request waits this long, of the 3 s that its hook has. A later answer is in the next request. */
-const REQUEST_DEADLINE_MS = 2_500
-const LEDGER_DEADLINE_MS = 5_000
+export const REQUEST_DEADLINE_MS = 2_500
+/** Each call that may run beside a first request's has it, too: they are one call, with the deadline of the first. */
+export const LEDGER_DEADLINE_MS = 5_000
 
 type Material = {
   known: KnownTask
