@@ -1,5 +1,8 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { pathWithFakeProg, putWaitingProgram } from "../../support/faults/fault-ledger-table.ts"
 import {
   ALL_LINES,
   BRIEF,
@@ -19,7 +22,7 @@ import {
   TASK,
   testsOnce,
 } from "../../support/index.ts"
-import { isLine2 } from "../../support/opencode/opencode-binary.ts"
+import { isLine2, LINE_2 } from "../../support/opencode/opencode-binary.ts"
 import { compact, compactionsOf, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 const COMMAND = /\bRUN: (.+)/
@@ -62,6 +65,53 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       if (before) expect(sent(turn).slice(0, sent(before).length)).toEqual(sent(before))
     }
     for (const title of task.model.received("title")) expect(title.conversation).not.toContain("[Baton]")
+  })
+
+  test(promised(["start.A1", "start.A5"], "a first request that OpenCode makes late holds the task"), async () => {
+    const task = await openTaskProject(binary, obedient)
+    const answers = join(task.project.home, "the-ledger-answers")
+    putWaitingProgram(task, answers)
+    const path = ".opencode/plugins/compaction-handoff.ts"
+    const hooks = "createCompactionHooks(openCore(input))"
+    const plugin = task.project.read(path)
+    expect(plugin).toContain(hooks)
+    // Longer than a request waits for the ledger, which answers only then.
+    const late = `
+import { writeFileSync } from "node:fs"
+const late = (hooks) => {
+  const name = "experimental.chat.messages.transform"
+  const own = hooks[name]
+  const transform = async (...given) => {
+    await new Promise((resolve) => setTimeout(resolve, 2_700))
+    writeFileSync(${JSON.stringify(answers)}, "")
+    return own(...given)
+  }
+  return Object.defineProperty(hooks, name, { value: transform, enumerable: true })
+}
+`
+    task.project.write(path, `${late}${plugin.replace(hooks, `late(${hooks})`)}`)
+    const environment = { PATH: pathWithFakeProg(task), BATON_LEDGER: "real" }
+    const { exitCode, stderr } = await task.run(task.message, { environment })
+    expect(exitCode, stderr).toBe(0)
+    const [first] = turnsOf(task)
+    for (const part of [TASK.title, TASK.specification]) expect(first).toContain(part)
+  })
+
+  once(promised("start.A5", "a ledger that answers too late is asked by the agent, as it is told"), async () => {
+    const task = await openTaskProject(binary, (request) => {
+      const [, command] = /Ask it with `(prog show ts-[0-9a-f]+)`/.exec(request.conversation) ?? []
+      if (request.index > 0 || command === undefined) return { text: "Noted." }
+      writeFileSync(answers, "")
+      return bash(command)
+    })
+    const answers = join(task.project.home, "the-ledger-answers")
+    putWaitingProgram(task, answers)
+    const environment = { PATH: pathWithFakeProg(task), BATON_LEDGER: "real" }
+    const { exitCode, stderr } = await task.run(task.message, { environment })
+    expect(exitCode, stderr).toBe(0)
+    const [first, second = ""] = turnsOf(task)
+    expect(first).not.toContain(TASK.specification)
+    expect(second.slice(second.indexOf("[tool]"))).toContain("Lines may end in CRLF.")
   })
 
   once(promised("start.A1", "a small context gets no more of a huge task than a tenth of it"), async () => {
@@ -140,7 +190,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     const handoff = "The fold in line 12 is proven; the CRLF test comes next."
     const task = await openSharedTask(binary, ({ kind, index }) => {
       if (kind !== "compaction") return { text: "Noted." }
-      // On OpenCode 2 a careless answer beside one in form is replaced; the checkpoint then holds all of it once more.
+      // On OpenCode 2 a careless answer that follows one in form is replaced, as below.
       const good = isLine2(binary) ? handoff : `## Done\n\n- ${handoff}\n\n## Next steps\n\n- Write it.`
       return { text: index === 0 ? good : "Some work was done and it went fine." }
     })
@@ -184,4 +234,27 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       expect(lastTurn(task)).toContain(`The task is ${status} already`)
     }
   })
+})
+
+describe.each(LINE_2)("OpenCode $version", (binary) => {
+  test(
+    promised(["start.A2", "v2.B7"], "the first session's handoff replaces a careless summary of the next"),
+    async () => {
+      const done = "The fold in line 12 is proven; the CRLF test comes next."
+      const task = await openSharedTask(binary, ({ kind, index }) => {
+        if (kind !== "compaction") return { text: "Noted." }
+        return { text: index === 0 ? `## Done\n\n- ${done}\n\n## Next steps\n\n- Write it.` : "It went fine." }
+      })
+      const { say, taskID } = task
+      await compact(task, await say(bare(taskID)))
+      await task.records(1)
+      const second = await say(`Task: ${taskID}`)
+      await compact(task, second)
+      await say("What is next?", second)
+      const [checkpoint = ""] = lastTurn(task).split("[Baton] ")
+      for (const part of [done, BRIEF, "It went fine."]) expect(checkpoint).toContain(part)
+      await compact(task, second)
+      expect(compactionsOf(task)[2]).toContain(done)
+    },
+  )
 })
