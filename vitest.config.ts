@@ -35,7 +35,7 @@ const together: Extra = { pool: "forks", isolate: false }
 
 export default defineConfig({
   test: {
-    // For two cores: a fourth one makes each test slower and the whole no faster.
+    // Three keep two cores busy all the time.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     reporters: ["default", "./test/support/failure-reporter.ts"],

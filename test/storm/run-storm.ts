@@ -31,9 +31,9 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
   const before = surveyAround(task.project)
   guard.setBaits()
   const turns: SeenTurn[] = []
-  const isByChance = plan.end === "two" && plan.faults.some(({ name }) => WITHOUT_GIT.includes(name))
+  const isHeadingByChance = plan.end === "two" && plan.faults.some(({ name }) => WITHOUT_GIT.includes(name))
   const printed = (ending: RunResult): RunResult =>
-    isByChance ? { ...ending, stderr: withOneHeading(ending.stderr) } : ending
+    isHeadingByChance ? { ...ending, stderr: withOneHeading(ending.stderr) } : ending
   for (const [index, turn] of plan.turns.entries()) {
     const ended = await stage.run(turn, index)
     const reference = await referenceOf(plan, turn)

@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { SEED } from "../../support/effort.ts"
 import type { CompactionFault } from "../../support/faults/fault.ts"
 import { describeFaults } from "../../support/faults/fault-assertions.ts"
 import { CLAIM_FAULTS } from "../../support/faults/fault-claim-table.ts"
@@ -48,9 +47,8 @@ const logOf = ({ environment }: TaskProject["project"]): string =>
   join(environment.XDG_DATA_HOME ?? "", "opencode", "log", "baton.log")
 
 const OF_THE_PROJECT = [...PROJECT_FAULTS.filter(({ isOf1 }) => !isOf1), LOG_FAULT]
-/** Each has two runs of its own: by day every other one, as the commit draws. */
 const OF_THE_MACHINE = [
-  ...MACHINE_FAULTS.filter(({ isOf1 }, index) => !isOf1 && (IS_NIGHT || index % 2 === SEED % 2)),
+  ...MACHINE_FAULTS.filter(({ isOf1 }) => !isOf1),
   FOREIGN_PROG,
   // By day without what test/contract/ledger/claims.test.ts holds.
   ...(IS_NIGHT ? CLAIM_FAULTS : CLAIM_FAULTS.slice(0, 2)),
