@@ -3,7 +3,7 @@ import { promised } from "../../requirements.ts"
 import { BOTH_ENDS, BRIEF, type ModelReply, openSharedTask, TASK } from "../../support/index.ts"
 import { compact } from "../../support/opencode/model-project.ts"
 import { FULL_TOKENS, openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
-import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
+import { HAS_OPENCODE_2, openCode2 } from "../../support/opencode/opencode-binary.ts"
 
 /** Fills the context, so that the next message compacts. */
 const FULL = { text: "Half of it is done.", promptTokens: FULL_TOKENS } as const
@@ -146,6 +146,24 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     for (const part of ["The lexer was left alone.", "go on", TASK.definitionOfDone]) expect(last).toContain(part)
     expect(await task.ledger.messages(task.taskID)).toEqual(["Compaction 1: The lexer was left alone."])
   })
+
+  test(
+    promised(["start.A2", "v2.B3"], "the handoff of an earlier session takes a careless summary's place"),
+    async () => {
+      const task = await openSharedTask(openCode2(), ({ kind, index }) =>
+        kind === "compaction" ? { text: index === 0 ? SUMMARY : CARELESS } : { text: "Noted." },
+      )
+      await compact(task, await task.say(task.message))
+      await task.records(1)
+      const second = await task.say(`Task: ${task.taskID}`)
+      await compact(task, second)
+      await task.say("go on", second)
+      const [checkpoint = ""] = (task.model.received("turn").at(-1)?.conversation ?? "").split("[Baton] ")
+      for (const part of ["The lexer was left alone.", BRIEF, CARELESS]) expect(checkpoint).toContain(part)
+      await compact(task, second)
+      expect(task.model.received("compaction")[2]?.conversation).toContain("The lexer was left alone.")
+    },
+  )
 
   test(
     promised("v2.B8", "the summary is left to OpenCode, which is given the task, and the note holds it"),
