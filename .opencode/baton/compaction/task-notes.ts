@@ -59,7 +59,13 @@ type Anchor = {
   readonly askedAt: number
 }
 
-type Reading = { taskID: string; material: Promise<Material>; contextTokens: Promise<number> }
+type Reading = {
+  readonly taskID: string
+  readonly material: Promise<Material>
+  readonly contextTokens: Promise<number>
+  /** The `performance.now()` until which requests wait, from the first one's hook on, since OpenCode may come to it late. */
+  waitUntil?: number
+}
 
 export type TaskNotes = ReturnType<typeof createTaskNotes>
 
@@ -153,7 +159,7 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
   const begin = (binding: SessionTask, model: ModelName): Reading => {
     const { sessionID, taskID } = binding
     const contextTokens = contextOf(binding, model)
-    const begun = { taskID, material: read(binding), contextTokens }
+    const begun: Reading = { taskID, material: read(binding), contextTokens }
     deps.goesFirst(begun.material)
     begun.material.catch((error: unknown) =>
       log.warn("the task is not read for the request", { sessionID, taskID, error: describeError(error) }),
@@ -163,8 +169,9 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
   }
 
   /** The material, unless it is late. */
-  const inTime = async ({ material }: Reading, waitMs: number): Promise<Material | undefined> => {
-    const outcome = await withDeadline(material, Math.max(0, waitMs))
+  const inTime = async (begun: Reading, askedAt: number): Promise<Material | undefined> => {
+    begun.waitUntil ??= askedAt + REQUEST_DEADLINE_MS
+    const outcome = await withDeadline(begun.material, Math.max(0, begun.waitUntil - performance.now()))
     return outcome.kind === "done" ? outcome.value : undefined
   }
 
@@ -203,10 +210,8 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
       const isBegun = begun?.taskID === taskID
       if (before && (before.isComplete || !isBegun)) return before
       const started = isBegun ? begun : begin(binding, info.model)
-      // Only the first of a turn's requests waits. From its hook on, since OpenCode may come to it late.
-      const waitMs = before ? 0 : REQUEST_DEADLINE_MS - (performance.now() - askedAt)
       // A host may not know the model before the request.
-      const [read, contextTokens] = await Promise.all([inTime(started, waitMs), used ?? started.contextTokens])
+      const [read, contextTokens] = await Promise.all([inTime(started, askedAt), used ?? started.contextTokens])
       if (read) reading.delete(sessionID)
       else if (before) return before
       const { known: task, nearest, earlier, said = [] } = read ?? lateMaterial(binding)

@@ -124,6 +124,14 @@ export const readSigner = (): Sign | undefined => {
   return key === undefined ? undefined : (text) => createHmac("sha256", key).update(`said\n${text}`).digest("hex")
 }
 
+/** As `readSigner`, but makes the key that a state folder which cannot be written has not made. @throws the file system's own error */
+export const ensureSigner = (): Sign => {
+  if (readKey() === undefined) makeKey(keyFile())
+  const sign = readSigner()
+  if (!sign) throw new Error(`there is no key in ${keyFile()}`)
+  return sign
+}
+
 /** The mark says its format, so that it counts for an older Baton, too. @returns undefined without a key */
 const renderMark = (root: string, format: number): string | undefined => {
   const signature = signFor(root, `Baton's state, format ${format}`)
@@ -132,9 +140,8 @@ const renderMark = (root: string, format: number): string | undefined => {
 
 /** Makes the folder this account's own. @throws the file system's own error */
 export const markState = (root: string): void => {
-  if (readKey() === undefined) makeKey(keyFile())
+  ensureSigner()
   const mark = renderMark(root, STATE_FORMAT)
-  if (mark === undefined) throw new Error(`there is no key in ${keyFile()}`)
   const path = join(root, MARK)
   const whole = temporaryName(root)
   try {

@@ -16,8 +16,8 @@ type Delivery =
 
 export type DeliveryDeps = {
   readonly ledger: Pick<Ledger, "readTask" | "appendLog" | "replaceDescription" | "shorten"> & LearningLedger
-  /** Signs what the user said; undefined for an account without a key. */
-  readonly readSigner: () => Sign | undefined
+  /** Signs what the user said. @throws the file system's own error where the account has no key and none can be made */
+  readonly ensureSigner: () => Sign
 }
 
 /** Log texts of the tasks written to in one drain; saves a read of the ledger for each further entry. */
@@ -54,7 +54,7 @@ const maxBytes = textLimit(process.platform)
  * Delivers an entry at most once: a log line names its record, so an equal one in the ledger is the same. Handoffs and learnings are
  * merged, which can be repeated.
  */
-export const createDelivery = ({ ledger, readSigner }: DeliveryDeps) => {
+export const createDelivery = ({ ledger, ensureSigner }: DeliveryDeps) => {
   const appendOnce = async (taskID: string, message: string, logs: string[]): Promise<Delivery> => {
     const text = await ledger.shorten(taskID, message)
     if (logs.includes(text)) return { kind: "delivered" }
@@ -86,8 +86,12 @@ export const createDelivery = ({ ledger, readSigner }: DeliveryDeps) => {
   }
 
   const deliverLearning = async (entry: LearningEntry | RetireEntry | WithdrawEntry): Promise<Delivery> => {
-    const sign = readSigner()
-    if (!sign) return { kind: "refused", reason: "this account has no key to sign a learning with" }
+    let sign: Sign
+    try {
+      sign = ensureSigner()
+    } catch (error) {
+      return { kind: "refused", reason: `this account has no key to sign a learning with: ${describeError(error)}` }
+    }
     for (let isAdded = false; ; isAdded = true) {
       const read = await ledger.readLearnings(entry.project)
       if (read.kind === "unavailable") return { kind: read.answered ? "refused" : "unavailable", reason: read.reason }

@@ -3,7 +3,7 @@ import { withDeadline } from "../host/async.ts"
 import { createFileLock } from "../host/file-lock.ts"
 import { describeError, type Log } from "../host/log.ts"
 import type { StateFolder } from "../host/state.ts"
-import { readSigner } from "../host/state-mark.ts"
+import { ensureSigner } from "../host/state-mark.ts"
 import { cutText } from "../host/text.ts"
 import type { Notices } from "../host/tui.ts"
 import { createDelivery, type DeliveryDeps, type LogCache } from "./outbox-delivery.ts"
@@ -238,7 +238,7 @@ export const createOutbox = (deps: OutboxDeps): Outbox => {
   const drain = createDrain({
     store,
     tryLock: lock.tryAcquire,
-    deliver: createDelivery({ ledger, readSigner }),
+    deliver: createDelivery({ ledger, ensureSigner }),
     unsaved,
     log,
     now,

@@ -54,7 +54,7 @@ const open = async (run: RunLedger) => {
     },
   })
   const ledger = { ...createScriptedLedger().ledger, ...learnings }
-  const deliver = createDelivery({ ledger, readSigner: () => sign })
+  const deliver = createDelivery({ ledger, ensureSigner: () => sign })
   return {
     /** As an agent does in its shell. */
     prog: async (...args: string[]) => {

@@ -238,6 +238,19 @@ describe("the first request of a session", () => {
     expect(await first).toContain("CRLF counts.")
   })
 
+  test(promised("start.A5", "the request of the message after one without the task waits for it, too"), async () => {
+    vi.useFakeTimers()
+    const read = createDeferred<TaskRead>()
+    const { taskNotes, ask } = setUp([{ kind: "unavailable", reason: "it hangs" }, read.promise])
+    expect(await ask()).toContain("The ledger did not answer (it hangs)")
+    await taskNotes.begin(BINDING, MODEL)
+    const next = ask()
+    await vi.advanceTimersByTimeAsync(2_000)
+    read.resolve(FOUND)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await next).toContain("CRLF counts.")
+  })
+
   test(promised("task.C2", "a missing database is said until it is back, and to the user once"), async () => {
     const missingDatabase = "/home/me/.prog/prog.db"
     const missing = { kind: "unavailable", reason: "its database is missing", missingDatabase } as const

@@ -16,12 +16,14 @@ import { join } from "node:path"
 import { describe, expect, onTestFinished, test, vi } from "vitest"
 import { createStateFolder } from "../../../.opencode/baton/host/state.ts"
 import {
+  ensureSigner,
   findForeign,
   listAside,
   MARK,
   makeState,
   NEWER,
   quarantine,
+  readSigner,
   STATE_FORMAT,
   signFor,
 } from "../../../.opencode/baton/host/state-mark.ts"
@@ -151,6 +153,16 @@ describe("the mark of a state folder", () => {
       expect(readdirSync(join(home, "baton"))).toEqual(["state.key"])
     },
   )
+
+  test(promised("trust.A1", "words are signed with a new key where no state folder could be written"), () => {
+    const { home } = open()
+    expect(readSigner()).toBeUndefined()
+    const signature = ensureSigner()("Use tabs.")
+    expect(readSigner()?.("Use tabs.")).toBe(signature)
+    rmSync(join(home, "baton"), { recursive: true })
+    writeFileSync(join(home, "baton"), "")
+    expect(ensureSigner).toThrow("EEXIST")
+  })
 
   test(promised("trust.A1", "the mark of a state folder is made where the file system has no hard links"), async () => {
     const { root, write } = open()
