@@ -20,7 +20,7 @@ test("the page shows what results.json says, and nothing of the machine but what
   expect(JSON.stringify(results)).not.toMatch(/\/(?:home|root|tmp|work|Users)\b/)
 })
 
-test(promised("peers.C1", "it is said in words where another plugin is better than Baton"), () => {
+test(promised("peers.C1", "the page says in words where another plugin is better than Baton"), () => {
   const [version, compactions] = ["1.18.33", 20]
   const rows = [
     { version, compactions, subject: "plain OpenCode", facts: 20, named: 0, start: 1 },

@@ -26,7 +26,7 @@ const prompt = (name: string): string => readFileSync(join(REPOSITORY, "prompts"
 const headings = (markdown: string): string[] => markdown.split("\n").filter((line) => line.startsWith("## "))
 
 describe.each(ROLES)("prompts/%s.md", (role) => {
-  test(promised("compaction.C10", "opens with its role and its reader, and states task and role"), () => {
+  test(promised("compaction.C10", "a role prompt opens with its role and its reader, and states task and role"), () => {
     const markdown = prompt(role)
     const filled = fillTaskID(markdown, TASK_ID)
     expect(markdown.toLowerCase()).toMatch(new RegExp(`^# ${role}\n`))
@@ -41,7 +41,7 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
     expect(size).toBeLessThanOrEqual(PROTOCOL_CHARACTERS.max)
   })
 
-  test(promised("compaction.C10", "works through the role's states, in full and in short"), () => {
+  test(promised("compaction.C10", "a role prompt works through the role's states, in full and in short"), () => {
     const markdown = prompt(role)
     const protocol = extractProtocol(markdown, { taskID: TASK_ID })
     for (const part of [STATES[role], `prog show ${TASK_ID}`, `prog log ${TASK_ID} "Blocked:`])
@@ -51,7 +51,7 @@ describe.each(ROLES)("prompts/%s.md", (role) => {
       expect(markdown.toLowerCase()).toContain(`\n${index + 1}. **${state}.**`)
   })
 
-  test(promised("compaction.C10", "names only commands that prog has"), () => {
+  test(promised("compaction.C10", "a role prompt names only commands that prog has"), () => {
     const named = [...prompt(role).matchAll(/(?:`| {4})prog ([a-z]+) /g)].map(([, command]) => command)
     expect(named.length).toBeGreaterThan(10)
     for (const command of named) expect(PROG_COMMANDS).toContain(command)

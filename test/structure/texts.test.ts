@@ -169,7 +169,7 @@ test(promised("words.A1", "no heading claims words of the user's but that of ren
   for (const { path, text } of shown) expect(text, path).toContain("renderUserWords(")
 })
 
-test(promised("words.A1", "every form of such a heading and cast is seen"), () => {
+test(promised("words.A1", "every form of a heading or cast that claims the user's words is seen"), () => {
   expect(claimed.headings).toEqual([
     "## The user's first request, verbatim",
     "# What the user asked for",

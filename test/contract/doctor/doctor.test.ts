@@ -52,7 +52,7 @@ describe("a healthy project", () => {
   })
 })
 
-describe("looking", () => {
+describe("doctor", () => {
   test(promised("install.E2", "doctor changes nothing in the project, the home or the temporary folder"), () => {
     patient.write(".opencode/plugins/thing.ts", 'import "../baton/nothing.ts"\n')
     patient.write("prompts/worker.md", "mine\n")
@@ -71,7 +71,7 @@ describe("looking", () => {
   test(
     promised(
       "install.E2",
-      "looking works from inside a project, through a link to its launcher, and runs none of its files",
+      "doctor works from inside a project, through a link to its launcher, and runs none of its files",
     ),
     () => {
       const project = join(patient.root, "real project")
@@ -129,16 +129,19 @@ describe("the runtime", () => {
     expect(run(BATON, "dance")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("command: dance") })
   })
 
-  test(promised("install.E2", "may be Node where it reads TypeScript by itself, and never an older one"), () => {
-    const bare = createBarePath(patient.root)
-    symlinkSync(process.execPath, join(bare, "node"))
-    const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
-    const readsTypes = major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18)
-    const { exitCode, stdout, stderr } = runBare(bare, ["--json"])
-    expect(exitCode).toBe(1)
-    expect(stdout.startsWith("{")).toBe(readsTypes)
-    expect(stderr.includes("node 22.18 or newer")).toBe(!readsTypes)
-  })
+  test(
+    promised("install.E2", "the runtime may be Node where it reads TypeScript by itself, and never an older one"),
+    () => {
+      const bare = createBarePath(patient.root)
+      symlinkSync(process.execPath, join(bare, "node"))
+      const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+      const readsTypes = major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18)
+      const { exitCode, stdout, stderr } = runBare(bare, ["--json"])
+      expect(exitCode).toBe(1)
+      expect(stdout.startsWith("{")).toBe(readsTypes)
+      expect(stderr.includes("node 22.18 or newer")).toBe(!readsTypes)
+    },
+  )
 
   test(promised("install.E2", "the runtime is never a program called opencode that does not act as Bun"), () => {
     patient.program("opencode", 'echo "$@" >>"$HOME/calls"\necho 1.18.33\n')
@@ -172,7 +175,7 @@ test.each([
   [["absent"], "received 'absent', which is not a folder"],
   [[""], "received an empty name"],
   [["--", "--json"], "received '--json', which is not a folder"],
-])(promised("install.E2", "%j is refused with exit code 2"), (args, message) => {
+])(promised("install.E2", "doctor refuses the arguments %j with exit code 2"), (args, message) => {
   const { exitCode, stdout, stderr } = patient.doctor(...args)
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" })
   expect(stderr).toContain(message)

@@ -284,7 +284,7 @@ describe("a project's own file with the name of a prompt", () => {
     return report.findings.filter(({ id }) => id === "prompts")
   }
 
-  test.each(NAMES)(promised("start.A4", "prompts/%s.md is left alone in one plain line"), (name) => {
+  test.each(NAMES)(promised("start.A4", "a project's own prompts/%s.md is left alone in one plain line"), (name) => {
     patient.write(`prompts/${name}.md`, OWN)
     const told = aboutPrompts().filter(({ message }) => message.includes(`prompts/${name}.md`))
     expect(told).toMatchObject([{ status: "ok" }])
@@ -298,7 +298,7 @@ describe("a project's own file with the name of a prompt", () => {
     expect(JSON.stringify(report)).not.toContain("the project's own file")
   })
 
-  test(promised("start.A4", "beside it the prompt of .opencode/prompts is judged"), () => {
+  test(promised("start.A4", "beside a project's own file the prompt of .opencode/prompts is judged"), () => {
     for (const name of NAMES) {
       patient.write(`.opencode/prompts/${name}.md`, patient.read(`prompts/${name}.md`))
       patient.write(`prompts/${name}.md`, OWN)

@@ -137,20 +137,26 @@ test(promised("people.E1", "what was undone is not found; each kind has its limi
   expect(search("needle", "--limit", "2").stdout).toContain("(The newest 2 of a kind; --limit shows more.)")
 })
 
-test(promised("people.E1", "shows neither a secret nor what a terminal acts on, and names what cannot be read"), () => {
-  const { project, database, search, write } = openSearch(NEWEST)
-  const secret = `ghp_${"a1B2".repeat(10)}`
-  store(database, project, [{ directory: project, texts: [`needle \u001b[31mred\u0007 token ${secret}`] }])
-  for (const options of [[], ["--json"]]) {
-    const { stdout } = search("needle", ...options)
-    expect(stdout).toMatch(/needle .*red.* token \[redacted\]/)
-    expect(stdout).not.toMatch(/(?!\n)\p{Cc}/u)
-  }
-  expect(search(secret)).toMatchObject({ status: 1, stdout: `Nothing found: [redacted]\n` })
-  writeFileSync(database, "no database, and long enough to be one ".repeat(100))
-  write(".opencode/state/handoffs/handoff-1.json", handoffRecord("ses_0", [], { id: "1", draft: "a needle" }))
-  const damaged = search("needle")
-  expect(damaged.status).toBe(1)
-  expect(damaged.stdout).toContain("Handoffs\n")
-  expect(damaged.stderr).toMatch(/^search: OpenCode's sessions cannot be read: .*not a database/)
-})
+test(
+  promised(
+    "people.E1",
+    "baton search shows neither a secret nor what a terminal acts on, and names what cannot be read",
+  ),
+  () => {
+    const { project, database, search, write } = openSearch(NEWEST)
+    const secret = `ghp_${"a1B2".repeat(10)}`
+    store(database, project, [{ directory: project, texts: [`needle \u001b[31mred\u0007 token ${secret}`] }])
+    for (const options of [[], ["--json"]]) {
+      const { stdout } = search("needle", ...options)
+      expect(stdout).toMatch(/needle .*red.* token \[redacted\]/)
+      expect(stdout).not.toMatch(/(?!\n)\p{Cc}/u)
+    }
+    expect(search(secret)).toMatchObject({ status: 1, stdout: `Nothing found: [redacted]\n` })
+    writeFileSync(database, "no database, and long enough to be one ".repeat(100))
+    write(".opencode/state/handoffs/handoff-1.json", handoffRecord("ses_0", [], { id: "1", draft: "a needle" }))
+    const damaged = search("needle")
+    expect(damaged.status).toBe(1)
+    expect(damaged.stdout).toContain("Handoffs\n")
+    expect(damaged.stderr).toMatch(/^search: OpenCode's sessions cannot be read: .*not a database/)
+  },
+)

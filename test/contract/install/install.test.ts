@@ -23,11 +23,11 @@ const USER_FILES = {
   "src/index.ts": "export {}\n",
 }
 
-describe("into a fresh project", () => {
+describe("an installation into a fresh project", () => {
   test(
     promised(
       "install.E1",
-      "into a fresh project copies plugins, shared folder and prompts, and keeps programs executable",
+      "an installation into a fresh project copies plugins, shared folder and prompts, and keeps programs executable",
     ),
     () => {
       const { exitCode, stdout, stderr } = checkout.install()
@@ -44,25 +44,34 @@ describe("into a fresh project", () => {
     },
   )
 
-  test(promised("install.E1", "into a fresh project lists each file with its SHA-256 and size, and no litter"), () => {
-    for (const path of ["host/a.test.ts", "node_modules/x/index.ts", "host/.hidden", "host/a.ts~"])
-      checkout.ship(`.opencode/baton/${path}`, "litter")
-    checkout.install()
-    const tree = Object.keys(snapshotTree(checkout.project))
-    expect(tree.filter((path) => /test\.ts|node_modules|hidden|~/.test(path))).toEqual([])
-    const lines = checkout.read(MANIFEST).trimEnd().split("\n")
-    expect(lines[0]).toBe("# What scripts/install put here: SHA-256, size, path. Baton 1.0.0")
-    const files = lines.slice(1).filter((line) => !line.startsWith("dir\t-\t"))
-    expect(files).toHaveLength(10)
-    for (const line of files) {
-      const [sum, size, path = ""] = line.split("\t")
-      const text = checkout.read(path)
-      expect([sum, size], path).toEqual([createHash("sha256").update(text).digest("hex"), String(text.length)])
-    }
-  })
+  test(
+    promised(
+      "install.E1",
+      "an installation into a fresh project lists each file with its SHA-256 and size, and no litter",
+    ),
+    () => {
+      for (const path of ["host/a.test.ts", "node_modules/x/index.ts", "host/.hidden", "host/a.ts~"])
+        checkout.ship(`.opencode/baton/${path}`, "litter")
+      checkout.install()
+      const tree = Object.keys(snapshotTree(checkout.project))
+      expect(tree.filter((path) => /test\.ts|node_modules|hidden|~/.test(path))).toEqual([])
+      const lines = checkout.read(MANIFEST).trimEnd().split("\n")
+      expect(lines[0]).toBe("# What scripts/install put here: SHA-256, size, path. Baton 1.0.0")
+      const files = lines.slice(1).filter((line) => !line.startsWith("dir\t-\t"))
+      expect(files).toHaveLength(10)
+      for (const line of files) {
+        const [sum, size, path = ""] = line.split("\t")
+        const text = checkout.read(path)
+        expect([sum, size], path).toEqual([createHash("sha256").update(text).digest("hex"), String(text.length)])
+      }
+    },
+  )
 
   test(
-    promised("install.E6", "into a fresh project ends with git and the tasks, and at uninstall with how to read them"),
+    promised(
+      "install.E6",
+      "an installation into a fresh project ends with git and the tasks, and at uninstall with how to read them",
+    ),
     () => {
       expect(checkout.install("--dry-run").stdout).not.toMatch(/^(Git|Tasks|Next):/m)
       const { stdout } = checkout.install()
@@ -76,20 +85,26 @@ describe("into a fresh project", () => {
     },
   )
 
-  test(promised("install.E4", "hides the shared folder from searches, in the project alone, until uninstall"), () => {
-    checkout.ship(".opencode/baton/ignore", "*\n")
-    checkout.install()
-    expect(checkout.read(".opencode/baton/.ignore")).toBe("*\n")
-    expect(checkout.has(".opencode/baton/ignore")).toBe(false)
-    expect(checkout.install().stdout).toContain("Nothing to do")
-    checkout.install("--uninstall")
-    expect(checkout.has(".opencode/baton")).toBe(false)
-  })
+  test(
+    promised(
+      "install.E4",
+      "an installation hides the shared folder from searches, in the project alone, until uninstall",
+    ),
+    () => {
+      checkout.ship(".opencode/baton/ignore", "*\n")
+      checkout.install()
+      expect(checkout.read(".opencode/baton/.ignore")).toBe("*\n")
+      expect(checkout.has(".opencode/baton/ignore")).toBe(false)
+      expect(checkout.install().stdout).toContain("Nothing to do")
+      checkout.install("--uninstall")
+      expect(checkout.has(".opencode/baton")).toBe(false)
+    },
+  )
 
   test(
     promised(
       "install.E1",
-      "into a fresh project works from a read-only checkout, with spaces and quotes in every path",
+      "an installation into a fresh project works from a read-only checkout, with spaces and quotes in every path",
     ),
     () => {
       const odd = createSmallCheckout({ source: "check out's", project: "my 'proj' $HOME" })
@@ -108,7 +123,7 @@ describe("into a fresh project", () => {
   test(
     promised(
       "install.E1",
-      "into a fresh project takes a relative DIR, through links to script and project, or behind --",
+      "an installation into a fresh project takes a relative DIR, through links to script and project, or behind --",
     ),
     () => {
       symlinkSync(join(checkout.source, "scripts", "install"), join(checkout.root, "install-baton"))
@@ -139,7 +154,7 @@ describe("the user's own work", () => {
   )
 
   test(
-    promised("install.E1", "the user's own work keeps a prompt that was there before and puts the new one beside it"),
+    promised("install.E1", "an installation keeps a prompt that was there before and puts the new one beside it"),
     () => {
       const mine = "# Worker\n\n<!-- baton:protocol -->\nmine\n<!-- /baton:protocol -->\n"
       checkout.write("prompts/worker.md", mine)
@@ -156,16 +171,13 @@ describe("the user's own work", () => {
     },
   )
 
-  test(
-    promised("install.E1", "the user's own work keeps a link in place of a file and does not write through it"),
-    () => {
-      checkout.write("elsewhere.md", "<!-- baton:handoff -->\nshared\n")
-      checkout.link("../elsewhere.md", "prompts/handoff.md")
-      checkout.install()
-      expect(checkout.read("elsewhere.md")).toBe("<!-- baton:handoff -->\nshared\n")
-      expect(checkout.has("prompts/handoff.md.baton-new")).toBe(true)
-    },
-  )
+  test(promised("install.E1", "an installation keeps a link in place of a file and does not write through it"), () => {
+    checkout.write("elsewhere.md", "<!-- baton:handoff -->\nshared\n")
+    checkout.link("../elsewhere.md", "prompts/handoff.md")
+    checkout.install()
+    expect(checkout.read("elsewhere.md")).toBe("<!-- baton:handoff -->\nshared\n")
+    expect(checkout.has("prompts/handoff.md.baton-new")).toBe(true)
+  })
 })
 
 test(

@@ -119,23 +119,26 @@ describe("init", () => {
     expect(snapshotTree(checkout.project)).toEqual({})
   })
 
-  test(promised("people.D2", "init follows them in settings that the user changed, or says what to do instead"), () => {
-    baton("init")
-    checkout.write(SETTINGS, '{\n  // ours\n  "autoTask": true,\n  "claims": "off",\n}\n')
-    baton("init", "--no-auto-task")
-    expect(checkout.read(SETTINGS)).toBe('{\n  // ours\n  "autoTask": false,\n  "claims": "off",\n}\n')
-    checkout.write(SETTINGS, '{ "claims": "off" }\n')
-    checkout.write(POLICY, '{ "enabled": true }\n')
-    const { stdout } = baton("init", "--auto-task", "--no-pass-over")
-    const at = (path: string) => join(checkout.project, path)
-    expect(stdout).toContain(
-      `Settings: --auto-task changes nothing, they are yours. Set "autoTask": true in ${at(SETTINGS)}\n`,
-    )
-    expect(stdout).toContain(`the policy is yours. Delete ${at(POLICY)} to have none\n`)
-    expect([checkout.read(SETTINGS), checkout.has(POLICY)]).toEqual(['{ "claims": "off" }\n', true])
-    for (const option of ["--auto-task", "--no-pass-over"])
-      expect(baton("update", option)).toMatchObject({ exitCode: 2 })
-  })
+  test(
+    promised("people.D2", "init follows options in settings that the user changed, or says what to do instead"),
+    () => {
+      baton("init")
+      checkout.write(SETTINGS, '{\n  // ours\n  "autoTask": true,\n  "claims": "off",\n}\n')
+      baton("init", "--no-auto-task")
+      expect(checkout.read(SETTINGS)).toBe('{\n  // ours\n  "autoTask": false,\n  "claims": "off",\n}\n')
+      checkout.write(SETTINGS, '{ "claims": "off" }\n')
+      checkout.write(POLICY, '{ "enabled": true }\n')
+      const { stdout } = baton("init", "--auto-task", "--no-pass-over")
+      const at = (path: string) => join(checkout.project, path)
+      expect(stdout).toContain(
+        `Settings: --auto-task changes nothing, they are yours. Set "autoTask": true in ${at(SETTINGS)}\n`,
+      )
+      expect(stdout).toContain(`the policy is yours. Delete ${at(POLICY)} to have none\n`)
+      expect([checkout.read(SETTINGS), checkout.has(POLICY)]).toEqual(['{ "claims": "off" }\n', true])
+      for (const option of ["--auto-task", "--no-pass-over"])
+        expect(baton("update", option)).toMatchObject({ exitCode: 2 })
+    },
+  )
 
   const killAt = (at: string, ...args: string[]): void => {
     const { exitCode } = runWithSignal(`${at} SIGKILL`, [command()[1], ...args], surroundings())
@@ -151,7 +154,10 @@ describe("init", () => {
     ["renameSync 2", ["--no-pass-over"], ["update"], true, false],
     ["renameSync 12", ["--no-pass-over"], ["init", "--no-pass-over"], true, false],
   ] as const)(
-    promised(["package.A3", "install.F1"], "that was killed at %s with the answers %j is finished with them by %j"),
+    promised(
+      ["package.A3", "install.F1"],
+      "an init that was killed at %s with the answers %j is finished with them by %j",
+    ),
     (at, answers, again, autoTask, passOver) => {
       killAt(at, "init", ...answers)
       expect(baton(...again).exitCode).toBe(0)
@@ -272,22 +278,25 @@ describe("update", () => {
 describe("--global", () => {
   const GLOBAL = ".config/opencode"
 
-  test(promised("package.A4", "installs into OpenCode's folder, and takes out no more than it put there"), () => {
-    const mine = ["opencode.json", "state/mine.json", "prompts/mine.md"]
-    writeFiles(home(GLOBAL), Object.fromEntries(mine.map((path) => [path, "mine\n"])))
-    const before = snapshotTree(home(GLOBAL))
-    expect(baton("init", "--global")).toMatchObject({ exitCode: 0, stderr: "" })
-    const files = ["plugins/thing.ts", "baton/host/thing.ts", "baton/.manifest", "prompts/worker.md"]
-    const installed = Object.keys(snapshotTree(home(GLOBAL)))
-    expect(installed).toEqual(expect.arrayContaining([...files, "pass-over.json", "baton.json"]))
-    expect(snapshotTree(checkout.project)).toEqual({})
-    writeFileSync(home(`${GLOBAL}/prompts/worker.md`), "<!-- baton:brief -->\nMine.\n")
-    checkout.ship("prompts/worker.md", "<!-- baton:brief -->\nNew.\n")
-    expect(baton("update", "--global").stdout).toContain("  - Mine.\n  + New.")
-    rmSync(home(`${GLOBAL}/prompts/worker.md`))
-    expect(baton("uninstall", "--global", "--purge")).toMatchObject({ exitCode: 0, stderr: "" })
-    expect(snapshotTree(home(GLOBAL))).toEqual(before)
-  })
+  test(
+    promised("package.A4", "--global installs into OpenCode's folder, and takes out no more than it put there"),
+    () => {
+      const mine = ["opencode.json", "state/mine.json", "prompts/mine.md"]
+      writeFiles(home(GLOBAL), Object.fromEntries(mine.map((path) => [path, "mine\n"])))
+      const before = snapshotTree(home(GLOBAL))
+      expect(baton("init", "--global")).toMatchObject({ exitCode: 0, stderr: "" })
+      const files = ["plugins/thing.ts", "baton/host/thing.ts", "baton/.manifest", "prompts/worker.md"]
+      const installed = Object.keys(snapshotTree(home(GLOBAL)))
+      expect(installed).toEqual(expect.arrayContaining([...files, "pass-over.json", "baton.json"]))
+      expect(snapshotTree(checkout.project)).toEqual({})
+      writeFileSync(home(`${GLOBAL}/prompts/worker.md`), "<!-- baton:brief -->\nMine.\n")
+      checkout.ship("prompts/worker.md", "<!-- baton:brief -->\nNew.\n")
+      expect(baton("update", "--global").stdout).toContain("  - Mine.\n  + New.")
+      rmSync(home(`${GLOBAL}/prompts/worker.md`))
+      expect(baton("uninstall", "--global", "--purge")).toMatchObject({ exitCode: 0, stderr: "" })
+      expect(snapshotTree(home(GLOBAL))).toEqual(before)
+    },
+  )
 
   test(promised("package.A4", "--global makes the folder where there is none, and removes it again"), () => {
     const elsewhere = { ...surroundings().env, XDG_CONFIG_HOME: home("elsewhere") }

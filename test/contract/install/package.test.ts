@@ -74,19 +74,25 @@ describe("the tarball of npm pack", () => {
     },
   )
 
-  test(promised("package.A1", "installs, from an empty folder, what the checkout does, and removes it"), () => {
-    for (const name of ["project", "other", "third"]) mkdirSync(join(folder, name))
-    runScript([join(REPOSITORY, "scripts/install"), join(folder, "other")])
-    runScript([join(REPOSITORY, "scripts/install"), join(folder, "third"), "--auto-task"])
-    expect(npx("init", "project", "--no-auto-task")).toMatchObject({ exitCode: 0, stderr: "" })
-    expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "other")))
-    expect(existsSync(join(folder, "project/.opencode/baton/zod/core/schemas.js"))).toBe(true)
-    expect(baton(["update", "project"]).stdout).toContain("Nothing to do")
-    expect(baton(["uninstall", "project"])).toMatchObject({ exitCode: 0, stderr: "" })
-    expect(readdirSync(join(folder, "project"))).toEqual([])
-    expect(baton(["init", "project"]).exitCode).toBe(0)
-    expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "third")))
-  })
+  test(
+    promised(
+      "package.A1",
+      "the tarball of npm pack installs, from an empty folder, what the checkout does, and removes it",
+    ),
+    () => {
+      for (const name of ["project", "other", "third"]) mkdirSync(join(folder, name))
+      runScript([join(REPOSITORY, "scripts/install"), join(folder, "other")])
+      runScript([join(REPOSITORY, "scripts/install"), join(folder, "third"), "--auto-task"])
+      expect(npx("init", "project", "--no-auto-task")).toMatchObject({ exitCode: 0, stderr: "" })
+      expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "other")))
+      expect(existsSync(join(folder, "project/.opencode/baton/zod/core/schemas.js"))).toBe(true)
+      expect(baton(["update", "project"]).stdout).toContain("Nothing to do")
+      expect(baton(["uninstall", "project"])).toMatchObject({ exitCode: 0, stderr: "" })
+      expect(readdirSync(join(folder, "project"))).toEqual([])
+      expect(baton(["init", "project"]).exitCode).toBe(0)
+      expect(snapshotTree(join(folder, "project"))).toEqual(snapshotTree(join(folder, "third")))
+    },
+  )
 
   test(
     promised("people.D2", "the tarball of npm pack says in a screen what it would do: first, later, and at the end"),

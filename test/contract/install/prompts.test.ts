@@ -72,19 +72,22 @@ describe("prompts", () => {
     expect(checkout.has(".opencode/prompts")).toBe(false)
   })
 
-  test(promised("install.E7", "stay in .opencode/prompts without the project's own, and keep your changes"), () => {
-    checkout.write("prompts/mail.md", OWN)
-    checkout.install()
-    checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
-    expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
-    expect(checkout.read("prompts/mail.md")).toBe(OWN)
-    rmSync(join(checkout.project, "prompts"), { recursive: true })
-    checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nNewer.\n")
-    expect(checkout.install().stdout).toMatch(/update +\.opencode\/prompts\/handoff\.md/)
-    expect(checkout.has("prompts")).toBe(false)
-    expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
-    expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
-  })
+  test(
+    promised("install.E7", "prompts stay in .opencode/prompts without the project's own, and keep your changes"),
+    () => {
+      checkout.write("prompts/mail.md", OWN)
+      checkout.install()
+      checkout.write(".opencode/prompts/worker.md", "<!-- baton:brief -->\nmine\n")
+      expect(checkout.install().stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md: you changed it/)
+      expect(checkout.read("prompts/mail.md")).toBe(OWN)
+      rmSync(join(checkout.project, "prompts"), { recursive: true })
+      checkout.ship("prompts/handoff.md", "<!-- baton:handoff -->\nNewer.\n")
+      expect(checkout.install().stdout).toMatch(/update +\.opencode\/prompts\/handoff\.md/)
+      expect(checkout.has("prompts")).toBe(false)
+      expect(checkout.install("--uninstall").stdout).toMatch(/keep +\.opencode\/prompts\/worker\.md/)
+      expect(namesIn(".opencode/prompts")).toEqual(["worker.md"])
+    },
+  )
 
   test(promised("install.E7", "prompts are removed from both places at uninstall"), () => {
     checkout.write("prompts/mail.md", OWN)

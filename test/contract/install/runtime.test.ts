@@ -39,7 +39,7 @@ const RUNTIMES: [string, string, string?][] = [
   ["Node", process.execPath, "bare/node"],
 ]
 
-test.each(RUNTIMES)(promised("install.E5", "installs and uninstalls with %s alone"), (_, program, place) => {
+test.each(RUNTIMES)(promised("install.E5", "Baton is installed and uninstalled with %s alone"), (_, program, place) => {
   if (place !== undefined) link(program, join(checkout.root, place))
   const environment: Record<string, string> = place === undefined ? { BATON_OPENCODE: program } : {}
   const expected = createSmallCheckout()
@@ -52,7 +52,10 @@ test.each(RUNTIMES)(promised("install.E5", "installs and uninstalls with %s alon
 })
 
 test(
-  promised("install.E5", "the launcher says what was looked for where there is none, and passes by what is too old"),
+  promised(
+    "install.E5",
+    "the launcher says what runtime was looked for where there is none, and passes by what is too old",
+  ),
   () => {
     const none =
       "install: nothing here can run the installer. Expected one of: opencode (1.2.15 or newer) on PATH, or named by\n" +

@@ -32,19 +32,22 @@ describe("a repository that brings what Baton would act on", () => {
     expect(snapshotTree(checkout.project)).toEqual(before)
   })
 
-  test(promised("install.G1", "with --take-over its bundle is replaced, and its own settings and records stay"), () => {
-    const own = [".opencode/baton.json", ".opencode/state/outbox/1.json"]
-    for (const [, path, text] of PARTS) checkout.write(path, text)
-    for (const path of own) checkout.write(path, "{}\n")
-    const { exitCode, stdout } = checkout.install("--take-over")
-    expect({ exitCode, hasGit: checkout.has(GIT) }).toEqual({ exitCode: 0, hasGit: false })
-    expect(checkout.read(THING)).toBe("export const createThing = () => ({})\n")
-    expect(stdout).toMatch(/Files: \d+ added, 1 updated, 1 removed/)
-    for (const path of own) expect(checkout.has(path)).toBe(true)
-    expect(checkout.install().stdout).toContain("Nothing to do")
-  })
+  test(
+    promised("install.G1", "with --take-over a repository's bundle is replaced, and its own settings and records stay"),
+    () => {
+      const own = [".opencode/baton.json", ".opencode/state/outbox/1.json"]
+      for (const [, path, text] of PARTS) checkout.write(path, text)
+      for (const path of own) checkout.write(path, "{}\n")
+      const { exitCode, stdout } = checkout.install("--take-over")
+      expect({ exitCode, hasGit: checkout.has(GIT) }).toEqual({ exitCode: 0, hasGit: false })
+      expect(checkout.read(THING)).toBe("export const createThing = () => ({})\n")
+      expect(stdout).toMatch(/Files: \d+ added, 1 updated, 1 removed/)
+      for (const path of own) expect(checkout.has(path)).toBe(true)
+      expect(checkout.install().stdout).toContain("Nothing to do")
+    },
+  )
 
-  test(promised("install.G1", "settings and an empty folder are no reason to refuse"), () => {
+  test(promised("install.G1", "settings and an empty folder are no reason to refuse an installation"), () => {
     checkout.write(".opencode/baton.json", '{"learning":{"enabled":false}}\n')
     mkdirSync(join(checkout.project, ".opencode/baton"), { recursive: true })
     expect(checkout.install().exitCode).toBe(0)
@@ -98,17 +101,20 @@ describe("doctor", () => {
     },
   )
 
-  test(promised("install.G2", "imports no plugin that is not on the manifest, and no link in place of one"), () => {
-    patient.write(".opencode/plugins/other.ts", `${proof()}export { createThing } from "../baton/host/thing.ts"\n`)
-    expect(broken("plugins")).toEqual([expect.stringContaining(".opencode/plugins/other.ts is not as")])
-    patient.delete(".opencode/plugins/other.ts")
-    patient.write("elsewhere.ts", patient.read(PLUGIN))
-    patient.delete(PLUGIN)
-    symlinkSync("../../elsewhere.ts", join(patient.project, PLUGIN))
-    expect(broken("files")).toEqual([expect.stringContaining(PLUGIN)])
-  })
+  test(
+    promised("install.G2", "doctor imports no plugin that is not on the manifest, and no link in place of one"),
+    () => {
+      patient.write(".opencode/plugins/other.ts", `${proof()}export { createThing } from "../baton/host/thing.ts"\n`)
+      expect(broken("plugins")).toEqual([expect.stringContaining(".opencode/plugins/other.ts is not as")])
+      patient.delete(".opencode/plugins/other.ts")
+      patient.write("elsewhere.ts", patient.read(PLUGIN))
+      patient.delete(PLUGIN)
+      symlinkSync("../../elsewhere.ts", join(patient.project, PLUGIN))
+      expect(broken("files")).toEqual([expect.stringContaining(PLUGIN)])
+    },
+  )
 
-  test(promised("install.G2", "imports nothing of a folder without a manifest"), () => {
+  test(promised("install.G2", "doctor imports nothing of a folder without a manifest"), () => {
     patient.write(PLUGIN, `${proof()}${patient.read(PLUGIN)}`)
     patient.delete(MANIFEST)
     expect(broken("plugins")).toEqual([expect.stringContaining("no manifest says what they are")])
@@ -116,7 +122,7 @@ describe("doctor", () => {
 
   const isRoot = process.getuid?.() === 0
   test.runIf(isRoot).each([PLUGIN, THING, ".opencode/baton", ".opencode"])(
-    promised("install.G2", "imports nothing when %s belongs to another account"),
+    promised("install.G2", "doctor imports nothing when %s belongs to another account"),
     (path) => {
       chmodSync(patient.root, 0o755)
       chownSync(join(patient.project, path), 65534, 65534)

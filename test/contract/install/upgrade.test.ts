@@ -88,12 +88,15 @@ describe("an interrupted run", () => {
   )
 
   const REMOVALS = ["rmSync 1", "rmSync 5", "rmSync 9", "rmdirSync 1", "rmdirSync 4"]
-  test.each(REMOVALS)(promised("install.E1", "of --uninstall is finished, too (killed at %s)"), (at) => {
-    checkout.install()
-    killAt(at, "--uninstall")
-    checkout.install("--uninstall")
-    expect(snapshotTree(checkout.project)).toEqual({})
-  })
+  test.each(REMOVALS)(
+    promised("install.E1", "an interrupted run of --uninstall is finished, too (killed at %s)"),
+    (at) => {
+      checkout.install()
+      killAt(at, "--uninstall")
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual({})
+    },
+  )
 
   const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"]
   test.each(SIGNALS)(
@@ -129,7 +132,7 @@ describe("the policy of passes", () => {
   beforeEach(() => checkout.ship(POLICY, "{}\n"))
 
   test.each(["that is changed", "that was there before"])(
-    promised("install.F1", "%s stays as it is, also at uninstall"),
+    promised("install.F1", "a policy of passes %s stays as it is, also at uninstall"),
     (which) => {
       if (which === "that is changed") checkout.install()
       checkout.write(POLICY, OWN)
@@ -182,7 +185,7 @@ describe("uninstall", () => {
     },
   )
 
-  test(promised("install.E1", "reaches nothing outside, whatever the manifest says"), () => {
+  test(promised("install.E1", "uninstall reaches nothing outside, whatever the manifest says"), () => {
     checkout.install()
     writeFileSync(join(checkout.root, "outside.md"), "mine\n")
     checkout.write("src/own.ts", "mine\n")

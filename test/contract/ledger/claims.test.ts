@@ -149,7 +149,7 @@ describe("claim --next", () => {
     expect(taken).toBeGreaterThan(5)
   })
 
-  test(promised("queue.A3a", "claim --next finds it by the index of what is open, without sorting"), async () => {
+  test(promised("queue.A3a", "claim --next finds a task by the index of what is open, without sorting"), async () => {
     const { home, ledger } = open()
     await ledger.task("T")
     await ledger.ok("claim", "--next", "-p", "demo")
@@ -254,7 +254,7 @@ describe("claims", () => {
     expect(await ledger.json("show", id, "--json")).not.toHaveProperty("claim")
   })
 
-  test(promised("claim.B3", "--next takes what is ready and free, by priority, and prints the id"), async () => {
+  test(promised("claim.B3", "claim --next takes what is ready and free, by priority, and prints the id"), async () => {
     const { ledger } = open()
     const [later, sooner] = [await ledger.task("A"), await ledger.task("B", "--priority", "1")]
     const blocked = await ledger.task("C", "--priority", "1")

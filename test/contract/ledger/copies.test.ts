@@ -60,7 +60,7 @@ describe.each(endsOf(0))("on OpenCode $version", (binary) => {
     },
   )
 
-  test(promised("people.E2", "the last seven are kept, and what was cut off is removed"), async () => {
+  test(promised("people.E2", "the last seven copies are kept, and what was cut off is removed"), async () => {
     const ledger = openLedger(binary)
     await ledger.quiet.task("First")
     const days = [1, 2, 3, 4, 5, 6, 7, 8].map((day) => `2020-01-0${day}`)
@@ -75,7 +75,7 @@ describe.each(endsOf(0))("on OpenCode $version", (binary) => {
   })
 
   test(
-    promised("people.E2", "doctor's command restores one where the database is damaged, and where it is gone"),
+    promised("people.E2", "doctor's command restores a copy where the database is damaged, and where it is gone"),
     () => {
       const { baton, prog, project, options } = createProject(binary)
       const database = join(project, ".prog", "prog.db")
@@ -131,7 +131,7 @@ test(
 )
 
 test(
-  promised("people.E2", "several processes make it at once while others write, and each leaves a whole one"),
+  promised("people.E2", "several processes make a copy at once while others write, and each leaves a whole one"),
   async () => {
     const ledger = openLedger()
     const id = await ledger.quiet.task("First")
@@ -166,7 +166,7 @@ test(
   },
 )
 
-test(promised("people.E2", "what cannot be restored leaves the database as it is"), async () => {
+test(promised("people.E2", "a copy that cannot be restored leaves the database as it is"), async () => {
   const ledger = openLedger()
   await ledger.quiet.task("First")
   writeFileSync(copyPath(ledger.database, "2020-01-01"), "no database")

@@ -82,7 +82,7 @@ const describeDifferences = (real: LedgerProgram): void => {
   ])("with local time in $TZ", options, ({ binary, TZ }) => {
     const embedded = holdEmbedded(binary, { TZ })
 
-    test(promised(["ledger.D3", "ledger.D5"], "in one database, each reads what the other wrote"), async () => {
+    test(promised(["ledger.D3", "ledger.D5"], "in one database, each ledger reads what the other wrote"), async () => {
       const home = temporaryFolder()
       const [mine, theirs] = [embedded(home), runProgram(real, { home, environment: { TZ } })]
       const teller =

@@ -44,7 +44,7 @@ describe("what the embedded ledger does and prog v0.17 does not", () => {
     expect(await ledger.json("show", id, "--json")).toMatchObject({ description: "\n\ntext" })
   })
 
-  test(promised("trust.A7", "the folder it makes is for its account alone"), async () => {
+  test(promised("trust.A7", "the folder that the embedded ledger makes is for its account alone"), async () => {
     const home = temporaryFolder()
     await createLedgerDriver(embedded(home)).task("A")
     expect(statSync(dirname(databaseOf(home))).mode & 0o777).toBe(0o700)

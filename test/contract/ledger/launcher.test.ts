@@ -55,7 +55,7 @@ describe("the launcher", () => {
     expect(both.stdout).toBe("real: <x>\n")
   })
 
-  test(promised("ledger.D4", "it never takes itself, a copy of itself or a link to itself"), async () => {
+  test(promised("ledger.D4", "the launcher never takes itself, a copy of itself or a link to itself"), async () => {
     const [copied, linked] = [temporaryFolder(), temporaryFolder()]
     copyFileSync(LAUNCHER, join(copied, "prog"))
     symlinkSync(LAUNCHER, join(linked, "prog"))
@@ -65,17 +65,20 @@ describe("the launcher", () => {
     expect(found.stdout).toBe("real: <x>\n")
   })
 
-  test(promised("ledger.D4", "it finds the embedded ledger through links, and in a folder with spaces"), async () => {
-    const folder = join(temporaryFolder(), "my project")
-    cpSync(join(REPOSITORY, ".opencode", "baton"), join(folder, ".opencode", "baton"), { recursive: true })
-    const programs = temporaryFolder()
-    symlinkSync(join(folder, ".opencode", "baton", "bin", "prog"), join(programs, "second"))
-    symlinkSync("second", join(programs, "prog"))
-    const { stdout } = await launch(["--version"], { launcher: join(programs, "prog"), environment: RUNTIME })
-    expect(stdout).toBe(EMBEDDED)
-  })
+  test(
+    promised("ledger.D4", "the launcher finds the embedded ledger through links, and in a folder with spaces"),
+    async () => {
+      const folder = join(temporaryFolder(), "my project")
+      cpSync(join(REPOSITORY, ".opencode", "baton"), join(folder, ".opencode", "baton"), { recursive: true })
+      const programs = temporaryFolder()
+      symlinkSync(join(folder, ".opencode", "baton", "bin", "prog"), join(programs, "second"))
+      symlinkSync("second", join(programs, "prog"))
+      const { stdout } = await launch(["--version"], { launcher: join(programs, "prog"), environment: RUNTIME })
+      expect(stdout).toBe(EMBEDDED)
+    },
+  )
 
-  test(promised("ledger.D4", "BATON_LEDGER forces one, and refuses what it does not know"), async () => {
+  test(promised("ledger.D4", "BATON_LEDGER forces a ledger, and a value that is not known is refused"), async () => {
     const path = [folderWith("prog", CHOSEN)]
     const embedded = await launch(["--version"], { path, environment: { ...RUNTIME, BATON_LEDGER: "embedded" } })
     expect(embedded.stdout).toBe(EMBEDDED)
@@ -88,21 +91,28 @@ describe("the launcher", () => {
     expect(unknown.stderr).toBe('Error: BATON_LEDGER is "both"; expected "real", "embedded" or nothing\n')
   })
 
-  test(promised("ledger.D4", "bun, else opencode, runs it; without either it says what to install"), async () => {
-    const printed = (name: string) =>
-      `#!/bin/sh\necho ${name} BUN_BE_BUN=$BUN_BE_BUN "$1" "$2" "$3" "$4" "$5" "$7" "$8"\n`
-    const [bun, opencode] = [folderWith("bun", printed("bun")), folderWith("opencode", printed("opencode"))]
-    const rest = "BUN_BE_BUN=1 --env-file=/dev/null --config=/dev/null --tsconfig-override=/dev run --no-install -- x\n"
-    expect((await launch(["x"], { path: [opencode, bun] })).stdout).toBe(`bun ${rest}`)
-    expect((await launch(["x"], { path: [opencode] })).stdout).toBe(`opencode ${rest}`)
-    const gone = { BATON_RUNTIME: "/nowhere/opencode" }
-    expect((await launch(["x"], { path: [opencode], environment: gone })).stdout).toBe(`opencode ${rest}`)
-    const none = await launch(["x"], { environment: gone })
-    expect(none.exitCode).toBe(127)
-    const needed = "prog, OpenCode or Bun on PATH, or the OpenCode binary's path in BATON_OPENCODE"
-    const named = `(it is "", and BATON_RUNTIME is "/nowhere/opencode")`
-    expect(none.stderr).toBe(`Error: the ledger needs ${needed} ${named}\n`)
-  })
+  test(
+    promised(
+      "ledger.D4",
+      "bun, else opencode, runs the embedded ledger; without either the launcher says what to install",
+    ),
+    async () => {
+      const printed = (name: string) =>
+        `#!/bin/sh\necho ${name} BUN_BE_BUN=$BUN_BE_BUN "$1" "$2" "$3" "$4" "$5" "$7" "$8"\n`
+      const [bun, opencode] = [folderWith("bun", printed("bun")), folderWith("opencode", printed("opencode"))]
+      const rest =
+        "BUN_BE_BUN=1 --env-file=/dev/null --config=/dev/null --tsconfig-override=/dev run --no-install -- x\n"
+      expect((await launch(["x"], { path: [opencode, bun] })).stdout).toBe(`bun ${rest}`)
+      expect((await launch(["x"], { path: [opencode] })).stdout).toBe(`opencode ${rest}`)
+      const gone = { BATON_RUNTIME: "/nowhere/opencode" }
+      expect((await launch(["x"], { path: [opencode], environment: gone })).stdout).toBe(`opencode ${rest}`)
+      const none = await launch(["x"], { environment: gone })
+      expect(none.exitCode).toBe(127)
+      const needed = "prog, OpenCode or Bun on PATH, or the OpenCode binary's path in BATON_OPENCODE"
+      const named = `(it is "", and BATON_RUNTIME is "/nowhere/opencode")`
+      expect(none.stderr).toBe(`Error: the ledger needs ${needed} ${named}\n`)
+    },
+  )
 
   test(promised("ledger.D4", "the OpenCode that runs goes first, then the named one, then PATH"), async () => {
     const printed = (name: string) => `#!/bin/sh\necho ${name}\n`
@@ -120,18 +130,21 @@ describe("the launcher", () => {
     expect(await run({}, [])).toBe("installed\n")
   })
 
-  test.each(ALL_LINES)(promised("ledger.D4", "on $version standard input reaches it, no .env"), async (binary) => {
-    const home = temporaryFolder()
-    writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
-    writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
-    writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
-    const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
-    expect(await ledger.ok("init")).toBe(`Initialized prog database at ${join(home, ".prog", "prog.db")}`)
-    const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
-    const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
-    expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
-    expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
-  })
+  test.each(ALL_LINES)(
+    promised("ledger.D4", "on $version standard input reaches the ledger, no .env"),
+    async (binary) => {
+      const home = temporaryFolder()
+      writeFileSync(join(home, ".env"), "PROG_DB=/nowhere/else.db\n")
+      writeFileSync(join(home, "bunfig.toml"), 'preload = ["./preload.ts"]\n')
+      writeFileSync(join(home, "preload.ts"), 'console.log("preloaded")\n')
+      const ledger = createLedgerDriver(runProgram(embeddedProgram(binary), { home }))
+      expect(await ledger.ok("init")).toBe(`Initialized prog database at ${join(home, ".prog", "prog.db")}`)
+      const line = ["learn", "S", "-p", "demo", "-c", "a", "--detail", "-"]
+      const id = await ledger.okWith({ stdin: "\n  several\nlines 🙂 \n\n" }, ...line)
+      expect(await ledger.json("context", "--id", id, "--json")).toMatchObject([{ detail: "several\nlines 🙂" }])
+      expect(await ledger.fails("context", "--id", "lrn-000000")).toMatch(/^Error: .*lrn-000000/)
+    },
+  )
 
   test(promised("ledger.D4", "a signal reaches the ledger, since the launcher becomes it"), async () => {
     const pid = folderWith("prog", `#!/bin/sh\n: ${MODULE}\nkill -TERM $$\n`)

@@ -90,7 +90,7 @@ const describeLearnings = (name: string, start: () => RunLedger): void => {
       expect(await ledger.list(), "of another folder with this name").toHaveLength(2)
     })
 
-    test(promised("learning.B1", "said again it is counted, the same message once"), async () => {
+    test(promised("learning.B1", "a saying said again is counted, the same message once"), async () => {
       const ledger = await open(start())
       for (const entry of [saying("msg_1"), saying("msg_2"), saying("msg_1", { confirmed: true })])
         await ledger.put(entry)
@@ -99,17 +99,21 @@ const describeLearnings = (name: string, start: () => RunLedger): void => {
       expect(parseDetail(only?.detail ?? "")).toMatchObject({ times: 2, confirmed: true })
     })
 
-    test(promised("learning.C2", "said again it stays forgotten, and comes back when it was replaced"), async () => {
-      const ledger = await open(start())
-      const other = await open(start())
-      for (const entry of [saying("msg_1"), end("superseded"), saying("msg_1"), saying("msg_2")]) await other.put(entry)
-      const statuses = (await other.list()).map(({ status }) => status)
-      expect(statuses.toSorted()).toEqual(["active", "stale"])
-      for (const entry of [saying("msg_1"), end("forgotten"), end("forgotten"), saying("msg_2")])
-        expect(await ledger.put(entry)).toEqual({ kind: "delivered" })
-      const forgotten = { status: "stale", detail: expect.stringContaining("Forgotten: 2026") }
-      expect(await ledger.list()).toMatchObject([forgotten])
-    })
+    test(
+      promised("learning.C2", "a forgotten saying said again stays forgotten, a replaced one comes back"),
+      async () => {
+        const ledger = await open(start())
+        const other = await open(start())
+        for (const entry of [saying("msg_1"), end("superseded"), saying("msg_1"), saying("msg_2")])
+          await other.put(entry)
+        const statuses = (await other.list()).map(({ status }) => status)
+        expect(statuses.toSorted()).toEqual(["active", "stale"])
+        for (const entry of [saying("msg_1"), end("forgotten"), end("forgotten"), saying("msg_2")])
+          expect(await ledger.put(entry)).toEqual({ kind: "delivered" })
+        const forgotten = { status: "stale", detail: expect.stringContaining("Forgotten: 2026") }
+        expect(await ledger.list()).toMatchObject([forgotten])
+      },
+    )
 
     test(promised("words.B2", "what an agent writes is its own, in whatever form, and raises no count"), async () => {
       const ledger = await open(start())

@@ -82,50 +82,56 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     return { project, folder, parkedFolder, outbox, start, prog, show, addTask, park, wait }
   }
 
-  testHere(promised("outbox.A1", "lists what waits and what is parked, with the reasons, and changes nothing"), () => {
-    const { project, folder, parkedFolder, outbox, addTask, park, wait } = setUp()
-    for (const args of [[], ["retry", project]])
-      expect(outbox(args)).toEqual({ status: 0, stdout: "No records\n", stderr: "" })
-    const task = addTask("A task")
-    const parked = park(log("Compaction 1: done\nand more"))
-    const waiting = [wait(log("\u001b[31mRed\u001b[0m\u0007 text", task)), wait(log("Lost", "ts-eeeeee"))]
-    const before = [readdirSync(folder), readdirSync(parkedFolder)]
-    const listed = outbox(["list"])
-    expect(listed.stdout.split("\n")).toEqual([
-      `${waiting[0]}  2026-01-01 10:20  log of ${task}  Red text`,
-      "  waiting: it was not delivered yet; the ledger answers",
-      `${waiting[1]}  2026-01-01 10:20  log of ts-eeeeee  Lost`,
-      "  waiting: the ledger has no task ts-eeeeee",
-      `${parked}  2026-01-01 10:20  log of ${UNKNOWN}  Compaction 1: done`,
-      `  parked since 2026-01-02 03:04: the ledger has no task ${UNKNOWN}`,
-      "",
-      "Deliver parked records again: baton outbox retry",
-      "",
-    ])
-    expect([readdirSync(folder), readdirSync(parkedFolder)]).toEqual(before)
-    expect(JSON.parse(outbox(["--json"]).stdout).at(-1)).toEqual({
-      ...{ id: parked, state: "parked", reason: `the ledger has no task ${UNKNOWN}`, createdAt: AT },
-      ...{ parkedAt: "2026-01-02T03:04:06.000Z", entry: log("Compaction 1: done\nand more") },
-    })
-  })
+  testHere(
+    promised("outbox.A1", "baton outbox lists what waits and what is parked, with the reasons, and changes nothing"),
+    () => {
+      const { project, folder, parkedFolder, outbox, addTask, park, wait } = setUp()
+      for (const args of [[], ["retry", project]])
+        expect(outbox(args)).toEqual({ status: 0, stdout: "No records\n", stderr: "" })
+      const task = addTask("A task")
+      const parked = park(log("Compaction 1: done\nand more"))
+      const waiting = [wait(log("\u001b[31mRed\u001b[0m\u0007 text", task)), wait(log("Lost", "ts-eeeeee"))]
+      const before = [readdirSync(folder), readdirSync(parkedFolder)]
+      const listed = outbox(["list"])
+      expect(listed.stdout.split("\n")).toEqual([
+        `${waiting[0]}  2026-01-01 10:20  log of ${task}  Red text`,
+        "  waiting: it was not delivered yet; the ledger answers",
+        `${waiting[1]}  2026-01-01 10:20  log of ts-eeeeee  Lost`,
+        "  waiting: the ledger has no task ts-eeeeee",
+        `${parked}  2026-01-01 10:20  log of ${UNKNOWN}  Compaction 1: done`,
+        `  parked since 2026-01-02 03:04: the ledger has no task ${UNKNOWN}`,
+        "",
+        "Deliver parked records again: baton outbox retry",
+        "",
+      ])
+      expect([readdirSync(folder), readdirSync(parkedFolder)]).toEqual(before)
+      expect(JSON.parse(outbox(["--json"]).stdout).at(-1)).toEqual({
+        ...{ id: parked, state: "parked", reason: `the ledger has no task ${UNKNOWN}`, createdAt: AT },
+        ...{ parkedAt: "2026-01-02T03:04:06.000Z", entry: log("Compaction 1: done\nand more") },
+      })
+    },
+  )
 
-  testHere(promised("outbox.A1", "a retry delivers in order what it can, and says why the rest cannot be"), () => {
-    const { outbox, show, addTask, park, wait } = setUp()
-    const task = addTask("A task")
-    const [one, lost, two] = [park(log("one", task)), park(log("lost")), park(handoff("Go on.", task))]
-    const three = wait(log("three", task))
-    const tried = outbox(["retry"])
-    expect(tried.status).toBe(1)
-    const expected = [`delivered ${one}`, `parked ${lost}`, `delivered ${two}`, `delivered ${three}`]
-    expect(outcomes(tried.stdout)).toEqual(expected)
-    expect(tried.stdout).toContain(`lost  the ledger has no task ${UNKNOWN}; prog list shows its tasks`)
-    expect(show(task).messages).toEqual(["one", "three"])
-    expect(show(task).description).toContain("Go on.")
-    expect(outbox(["retry", lost]).status).toBe(1)
-    expect(outbox(["retry", task]).stderr).toBe(`outbox: no record with the id or the task '${task}' is parked\n`)
-  })
+  testHere(
+    promised("outbox.A1", "baton outbox retry delivers in order what it can, and says why the rest cannot be"),
+    () => {
+      const { outbox, show, addTask, park, wait } = setUp()
+      const task = addTask("A task")
+      const [one, lost, two] = [park(log("one", task)), park(log("lost")), park(handoff("Go on.", task))]
+      const three = wait(log("three", task))
+      const tried = outbox(["retry"])
+      expect(tried.status).toBe(1)
+      const expected = [`delivered ${one}`, `parked ${lost}`, `delivered ${two}`, `delivered ${three}`]
+      expect(outcomes(tried.stdout)).toEqual(expected)
+      expect(tried.stdout).toContain(`lost  the ledger has no task ${UNKNOWN}; prog list shows its tasks`)
+      expect(show(task).messages).toEqual(["one", "three"])
+      expect(show(task).description).toContain("Go on.")
+      expect(outbox(["retry", lost]).status).toBe(1)
+      expect(outbox(["retry", task]).stderr).toBe(`outbox: no record with the id or the task '${task}' is parked\n`)
+    },
+  )
 
-  testHere(promised("outbox.A1", "brings the records of a task to it, none twice"), () => {
+  testHere(promised("outbox.A1", "baton outbox retry brings the records of a task to it, none twice"), () => {
     const { outbox, prog, show, addTask, park } = setUp()
     const task = addTask("A task")
     prog("log", task, "written by hand")
@@ -141,7 +147,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(JSON.parse(outbox(["--json"]).stdout)).toMatchObject([{ id: kept, state: "parked" }])
   })
 
-  testHere(promised("outbox.A1", "several at once bring each record to its task, once"), async () => {
+  testHere(promised("outbox.A1", "several retries at once bring each record to its task, once"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const tasks = [addTask("A task"), addTask("Another")]
     const messages = ["one", "two", "three", "four"]
@@ -152,7 +158,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(tasks.map((task) => show(task).messages)).toEqual([messages, messages])
   })
 
-  testHere(promised("outbox.A1", "a kill -9 in the middle neither loses nor doubles a record"), async () => {
+  testHere(promised("outbox.A1", "a kill -9 in the middle of a retry neither loses nor doubles a record"), async () => {
     const { outbox, start, show, addTask, park } = setUp()
     const task = addTask("A task")
     const messages = Array.from({ length: 12 }, (_, at) => `record ${at}`)
@@ -169,7 +175,7 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(show(task).messages).toEqual(messages)
   })
 
-  testHere(promised("outbox.A1", "leaves what is no record as it is, and ends"), () => {
+  testHere(promised("outbox.A1", "baton outbox leaves what is no record as it is, and ends"), () => {
     const { project, parkedFolder, folder, outbox, show, addTask, park } = setUp()
     const task = addTask("A task")
     const secret = join(project, "secret.json")
@@ -206,18 +212,21 @@ describe.each(LEDGERS)("baton outbox on the $name", ({ binary, prog: real }) => 
     expect(readFileSync(join(parkedFolder, "binary.json"))).toEqual(Buffer.from([0, 255, 27, 91, 50, 74, 10, 0]))
   })
 
-  testHere(promised("outbox.A1", "keeps every record when the ledger does not answer, and says so"), () => {
-    const { project, outbox, show, addTask, park, wait } = setUp()
-    const task = addTask("A task")
-    const ids = [park(log("one", task)), wait(log("two", task))]
-    const without = { BATON_LEDGER: "real", PATH: SYSTEM_PATH }
-    const reason = "BATON_LEDGER asks for the real prog and PATH has none"
-    expect(outbox([], without).stdout).toContain(`\n  waiting: ${reason}\n`)
-    const [first, second] = [`parked     ${ids[0]}  log of ${task}  one`, `waiting    ${ids[1]}  log of ${task}  two`]
-    const stdout = `${first}  ${reason}\n${second}  ${reason}\n`
-    expect(outbox(["retry"], without)).toMatchObject({ status: 1, stdout })
-    mkdirSync(join(project, "retry"))
-    expect(outbox(["retry"])).toMatchObject({ status: 0 })
-    expect(show(task).messages).toEqual(["one", "two"])
-  })
+  testHere(
+    promised("outbox.A1", "baton outbox keeps every record when the ledger does not answer, and says so"),
+    () => {
+      const { project, outbox, show, addTask, park, wait } = setUp()
+      const task = addTask("A task")
+      const ids = [park(log("one", task)), wait(log("two", task))]
+      const without = { BATON_LEDGER: "real", PATH: SYSTEM_PATH }
+      const reason = "BATON_LEDGER asks for the real prog and PATH has none"
+      expect(outbox([], without).stdout).toContain(`\n  waiting: ${reason}\n`)
+      const [first, second] = [`parked     ${ids[0]}  log of ${task}  one`, `waiting    ${ids[1]}  log of ${task}  two`]
+      const stdout = `${first}  ${reason}\n${second}  ${reason}\n`
+      expect(outbox(["retry"], without)).toMatchObject({ status: 1, stdout })
+      mkdirSync(join(project, "retry"))
+      expect(outbox(["retry"])).toMatchObject({ status: 0 })
+      expect(show(task).messages).toEqual(["one", "two"])
+    },
+  )
 })

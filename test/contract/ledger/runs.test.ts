@@ -70,22 +70,25 @@ const ORACLE: Record<EndKind, [string, string, boolean]> = {
 
 describe("the end of a run", () => {
   for (const [kind, [status, line, isFree]] of Object.entries(ORACLE) as [EndKind, [string, string, boolean]][])
-    test(promised("queue.A2", `${kind}: the task, its log and who can take it`), async () => {
-      const { ledger } = open()
-      const id = await ledger.task("T")
-      await runOnce(ledger, kind)
-      const shown = await show(ledger, id)
-      expect(shown.status).toBe(status)
-      expect(shown.log.map((each) => each.replace(id, "ID").replace(/before .*/, "before TIME"))).toEqual([
-        `Run 1 ended: ${line}`,
-      ])
-      expect(await ledger.ok("claims")).toBe("No claims")
-      if (isFree)
-        expect(await next(ledger)).toMatchObject({ task: id, run: 2, earlier: [{ kind, session_id: "ses_1" }] })
-      else expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe(NONE_LEFT)
-    })
+    test(
+      promised("queue.A2", `a run's end, ${kind}, sets the task's status, its log and who can take it`),
+      async () => {
+        const { ledger } = open()
+        const id = await ledger.task("T")
+        await runOnce(ledger, kind)
+        const shown = await show(ledger, id)
+        expect(shown.status).toBe(status)
+        expect(shown.log.map((each) => each.replace(id, "ID").replace(/before .*/, "before TIME"))).toEqual([
+          `Run 1 ended: ${line}`,
+        ])
+        expect(await ledger.ok("claims")).toBe("No claims")
+        if (isFree)
+          expect(await next(ledger)).toMatchObject({ task: id, run: 2, earlier: [{ kind, session_id: "ses_1" }] })
+        else expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe(NONE_LEFT)
+      },
+    )
 
-  test(promised("queue.A2", "the table names every kind"), () => {
+  test(promised("queue.A2", "the table names every kind of end"), () => {
     expect(Object.keys(ORACLE).toSorted()).toEqual(Object.keys(ENDS).toSorted())
   })
 
@@ -239,7 +242,7 @@ describe("claim --next", () => {
     },
   )
 
-  test(promised("queue.A3", "claim --next finds them by the index of open runs"), async () => {
+  test(promised("queue.A3", "claim --next finds gone workers' tasks by the index of open runs"), async () => {
     const { ledger, sql } = open()
     await ledger.task("T")
     await next(ledger)
@@ -261,15 +264,18 @@ describe("claim --next", () => {
     )
   })
 
-  test(promised("queue.A3", "its own end of a run that left no task is kept"), async () => {
-    const { ledger, sql } = open()
-    const id = await ledger.task("T")
-    await next(ledger, "--attempts", "1")
-    await bind(ledger, id)
-    sql("UPDATE baton_claims SET pid = 999999999")
-    expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe(NONE_LEFT)
-    expect((await show(ledger, id)).status).toBe("blocked")
-  })
+  test(
+    promised("queue.A3", "the end that claim --next gives a run is kept, also where no task is left to take"),
+    async () => {
+      const { ledger, sql } = open()
+      const id = await ledger.task("T")
+      await next(ledger, "--attempts", "1")
+      await bind(ledger, id)
+      sql("UPDATE baton_claims SET pid = 999999999")
+      expect(await ledger.fails("claim", "--next", "-p", "demo")).toBe(NONE_LEFT)
+      expect((await show(ledger, id)).status).toBe("blocked")
+    },
+  )
 
   test(
     promised(

@@ -64,7 +64,7 @@ describe.each(BOTH_ENDS)("the page's server on OpenCode $version", (binary) => {
   )
 
   once(
-    promised("trust.A8", "the page's server tells the agents to nobody but who has the address that was printed"),
+    promised("trust.A8", "the page's server tells of the agents only to one who has the address that was printed"),
     async () => {
       const { states, page } = await setUp()
       const token = new URL(page.url).hash.slice(1)

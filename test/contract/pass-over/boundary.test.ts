@@ -15,7 +15,7 @@ const leftOver = () => readdirSync(tmpdir()).filter((name) => name.startsWith("b
 test.each([
   ["no program for it is there", { PATH: "/nowhere" }, "linux", "there is no bwrap on PATH"],
   ["the system has none", {}, "win32", "there is none on win32"],
-])(promised("pass-over.B10", "where %s, it is refused"), async (_what, env, platform, reason) => {
+])(promised("pass-over.B10", "where %s, a boundary is refused"), async (_what, env, platform, reason) => {
   const place = { sandbox: temporaryFolder(), kept: [] }
   expect(await createBoundary(place, { env, platform })).toMatchObject({
     kind: "refused",

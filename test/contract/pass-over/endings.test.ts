@@ -128,7 +128,7 @@ describe("a result that is not waited for, and whose files are decided on", () =
   const openWriting = (defaults: Record<string, unknown> = {}, faults: Faults = () => undefined) =>
     openFeaturePasses({ defaults, faults, coder: writing({ "made.txt": "made\n" }) })
 
-  test(promised("pass-over.A4", "by the policy is announced like any other"), async () => {
+  test(promised("pass-over.A4", "a result whose files the policy decided on is announced like any other"), async () => {
     const { pass, reaches, told } = openWriting({ auto_apply: true })
     await pass({ async: true })
     const id = await reaches("applied")
@@ -136,27 +136,36 @@ describe("a result that is not waited for, and whose files are decided on", () =
     expect(told()).toContain("made.txt")
   })
 
-  test(promised("pass-over.A4", "by its originator before it was told is not announced behind that"), async () => {
-    const { apply, pass, reaches, recordOf } = openWriting({}, isNeverIdle)
-    await pass({ async: true })
-    const id = await reaches("returned")
-    expect(await apply()).toContain("applied")
-    expect(recordOf(id).announced_at).not.toBeNull()
-  })
+  test(
+    promised("pass-over.A4", "a result that its originator decided on before it was told is not announced behind that"),
+    async () => {
+      const { apply, pass, reaches, recordOf } = openWriting({}, isNeverIdle)
+      await pass({ async: true })
+      const id = await reaches("returned")
+      expect(await apply()).toContain("applied")
+      expect(recordOf(id).announced_at).not.toBeNull()
+    },
+  )
 
-  test(promised("pass-over.A4", "by a person before its originator was told is announced nevertheless"), async () => {
-    const { feature, pass, reaches, recordOf, root, told, opencode } = openWriting({}, isNeverIdle)
-    await pass({ async: true })
-    const id = await reaches("returned")
-    const decided = await createPersonsPasses(root, SILENT).reject(id, { files: undefined })
-    expect(decided).toMatchObject({ isDone: true })
-    expect(recordOf(id).state.state).toBe("rejected")
-    await feature.receive({ type: "session.idle", properties: { sessionID: opencode.rootID } })
-    await expect.poll(told).toContain(`[result of ${id}]`)
-  })
+  test(
+    promised(
+      "pass-over.A4",
+      "a result that a person decided on before its originator was told is announced nevertheless",
+    ),
+    async () => {
+      const { feature, pass, reaches, recordOf, root, told, opencode } = openWriting({}, isNeverIdle)
+      await pass({ async: true })
+      const id = await reaches("returned")
+      const decided = await createPersonsPasses(root, SILENT).reject(id, { files: undefined })
+      expect(decided).toMatchObject({ isDone: true })
+      expect(recordOf(id).state.state).toBe("rejected")
+      await feature.receive({ type: "session.idle", properties: { sessionID: opencode.rootID } })
+      await expect.poll(told).toContain(`[result of ${id}]`)
+    },
+  )
 })
 
-test(promised("pass-over.A9", "a stored result that is for another agent goes to nobody"), async () => {
+test(promised("pass-over.A9", "a stored result that is for another agent is not given"), async () => {
   const passes = openFeaturePasses({ coder: writing({ "made.txt": "made\n" }) })
   await passes.pass()
   const record = passes.recordOf(passes.id())

@@ -55,7 +55,7 @@ test.each([["before"], ["after"]])(
   },
 )
 
-test(promised("pass-over.D2", "what the user aborts is dropped"), async () => {
+test(promised("pass-over.D2", "a pass that the user aborts is dropped"), async () => {
   const { passes, id, passing, abort, endTurn } = await openHalf()
   endTurn()
   abort()

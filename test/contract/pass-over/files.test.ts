@@ -75,13 +75,16 @@ describe("an apply that a crash cut off", () => {
     return { ...passes, stateNow: () => passes.recordOf(passes.id()).state, journal }
   }
 
-  test(promised("pass-over.A3", "before it was noted is taken back, and its rejected file is gone"), async () => {
-    const { reject, root, stateNow } = await cutOff(false)
-    expect(readIn(root, "one.txt")).toBe("1\n")
-    expect(await reject()).toContain("rejected (one.txt, two.txt)")
-    expect(existsSync(join(root, "one.txt"))).toBe(false)
-    expect(stateNow()).toMatchObject({ state: "rejected", rejected: ["one.txt", "two.txt"] })
-  })
+  test(
+    promised("pass-over.A3", "an apply cut off before it was noted is taken back, and its rejected file is gone"),
+    async () => {
+      const { reject, root, stateNow } = await cutOff(false)
+      expect(readIn(root, "one.txt")).toBe("1\n")
+      expect(await reject()).toContain("rejected (one.txt, two.txt)")
+      expect(existsSync(join(root, "one.txt"))).toBe(false)
+      expect(stateNow()).toMatchObject({ state: "rejected", rejected: ["one.txt", "two.txt"] })
+    },
+  )
 
   test(promised("pass-over.A3", "an apply cut off after it was noted stays applied"), async () => {
     const { reject, root, stateNow, journal } = await cutOff(true)
@@ -91,12 +94,9 @@ describe("an apply that a crash cut off", () => {
   })
 })
 
-describe("a sandbox that somebody deleted", () => {
+describe("a deleted sandbox", () => {
   test(
-    promised(
-      ["pass-over.B1", "pass-over.B3"],
-      "a sandbox that somebody deleted is said to be gone, and nothing waits for it",
-    ),
+    promised(["pass-over.B1", "pass-over.B3"], "a deleted sandbox is said to be gone, and nothing waits for it"),
     async () => {
       const passes = openFeaturePasses({
         coder: async ({ write, giveBack }) => {
@@ -112,13 +112,16 @@ describe("a sandbox that somebody deleted", () => {
     },
   )
 
-  test(promised(["pass-over.A3", "pass-over.B3"], "before its files were stored can be given up"), async () => {
-    const { reject, restore, copy, root } = await returnWithoutGit()
-    rmSync(copy(), { recursive: true })
-    expect(await restore()).toMatchObject({ kind: "restored", held: 0 })
-    expect(await reject()).not.toContain("failed")
-    expect(await connectSandboxes(root).pending()).toEqual([])
-  })
+  test(
+    promised(["pass-over.A3", "pass-over.B3"], "a sandbox deleted before its files were stored can be given up"),
+    async () => {
+      const { reject, restore, copy, root } = await returnWithoutGit()
+      rmSync(copy(), { recursive: true })
+      expect(await restore()).toMatchObject({ kind: "restored", held: 0 })
+      expect(await reject()).not.toContain("failed")
+      expect(await connectSandboxes(root).pending()).toEqual([])
+    },
+  )
 })
 
 test(promised(["pass-over.B3", "pass-over.E1"], "a subagent whose sandbox cannot be made ends, with why"), async () => {

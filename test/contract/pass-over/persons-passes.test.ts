@@ -46,21 +46,24 @@ describe("a person in the shell", () => {
     },
   )
 
-  test(promised("pass-over.A12", "applies and rejects by the rules of the agent's tools"), async () => {
-    const { id, root, person, stateOf } = await openReturned()
-    const one = { ...ALL, files: ["new.txt"] }
-    expect((await person.apply(id, { ...ALL, files: ["none.txt"] })).text).toContain("not among the files that wait")
-    expect((await person.apply(id, one)).isDone).toBe(true)
-    expect(readIn(root, "new.txt")).toBe("new\n")
-    writeFileSync(join(root, "a.txt"), "mine\n")
-    const refused = await person.apply(id, ALL)
-    expect([refused.isDone, readIn(root, "a.txt")]).toEqual([false, "mine\n"])
-    expect(refused.text).toContain("E022 APPLY_CONFLICT")
-    expect(refused.text).toContain("apply the others with --file, or reject.")
-    expect((await person.reject(id, ALL)).isDone).toBe(true)
-    expect([readIn(root, "a.txt"), stateOf()]).toEqual(["mine\n", "applied"])
-    expect((await person.apply(id, ALL)).text).toContain("no files that wait")
-  })
+  test(
+    promised("pass-over.A12", "a person in the shell applies and rejects by the rules of the agent's tools"),
+    async () => {
+      const { id, root, person, stateOf } = await openReturned()
+      const one = { ...ALL, files: ["new.txt"] }
+      expect((await person.apply(id, { ...ALL, files: ["none.txt"] })).text).toContain("not among the files that wait")
+      expect((await person.apply(id, one)).isDone).toBe(true)
+      expect(readIn(root, "new.txt")).toBe("new\n")
+      writeFileSync(join(root, "a.txt"), "mine\n")
+      const refused = await person.apply(id, ALL)
+      expect([refused.isDone, readIn(root, "a.txt")]).toEqual([false, "mine\n"])
+      expect(refused.text).toContain("E022 APPLY_CONFLICT")
+      expect(refused.text).toContain("apply the others with --file, or reject.")
+      expect((await person.reject(id, ALL)).isDone).toBe(true)
+      expect([readIn(root, "a.txt"), stateOf()]).toEqual(["mine\n", "applied"])
+      expect((await person.apply(id, ALL)).text).toContain("no files that wait")
+    },
+  )
 
   test(
     promised(

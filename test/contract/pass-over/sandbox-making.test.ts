@@ -21,7 +21,7 @@ describe("the sandbox of a pass is made while its child is asked for its first s
     ["at once", false],
     ["when it was made to its end", true],
   ])(
-    promised("pass-over.B2", "where no tool was let in nothing has changed, and nothing of it stays, %s"),
+    promised("pass-over.B2", "where no tool was let in nothing has changed, and nothing of the sandbox stays, %s"),
     async (_, isMade) => {
       const { root, passes, connect } = createPassProject()
       const { ready } = succeed(await passes.create("p1", CAN_MODIFY))
@@ -32,7 +32,7 @@ describe("the sandbox of a pass is made while its child is asked for its first s
     },
   )
 
-  test(promised("pass-over.B1", "what was changed before it was made is in no result"), async () => {
+  test(promised("pass-over.B1", "what was changed before the sandbox was made is in no result"), async () => {
     const { root, passes } = createPassProject()
     const made = succeed(await passes.create("p1", CAN_MODIFY))
     const opened = passes.ready("p1")
@@ -53,17 +53,20 @@ describe("the sandbox of a pass is made while its child is asked for its first s
     expect(succeed(await passes.apply("p1"))).toMatchObject({ complete: true })
   })
 
-  test(promised("pass-over.B3", "where it cannot be made, a tool is told, and nothing of it stays"), async () => {
-    const { root, passes, connect } = createPassProject()
-    // A file at the path of the sandbox.
-    writeFiles(passPlace(root, "p1"), { copy: "in the way" })
-    const made = succeed(await passes.create("p1", CAN_MODIFY))
-    const reason = expect.stringContaining("copying the files of pass")
-    for (const refusal of [await passes.ready("p1"), await made.ready])
-      expect(refusal).toMatchObject({ kind: "refused", code: "failed", reason })
-    expect(await connect().pending()).toEqual([])
-    expect(succeed(await connect().create("p1", CAN_MODIFY)).kind).toBe("created")
-  })
+  test(
+    promised("pass-over.B3", "where the sandbox cannot be made, a tool is told, and nothing of it stays"),
+    async () => {
+      const { root, passes, connect } = createPassProject()
+      // A file at the path of the sandbox.
+      writeFiles(passPlace(root, "p1"), { copy: "in the way" })
+      const made = succeed(await passes.create("p1", CAN_MODIFY))
+      const reason = expect.stringContaining("copying the files of pass")
+      for (const refusal of [await passes.ready("p1"), await made.ready])
+        expect(refusal).toMatchObject({ kind: "refused", code: "failed", reason })
+      expect(await connect().pending()).toEqual([])
+      expect(succeed(await connect().create("p1", CAN_MODIFY)).kind).toBe("created")
+    },
+  )
 })
 
 const asideOf = (root: string): string => join(root, ".opencode", "state", "pass-over", ".removed")

@@ -74,7 +74,7 @@ describe("the sandbox of a pass", () => {
     },
   )
 
-  test("the sandbox of a pass works in the same folder of the sandbox when OpenCode works in a folder of a repository", async () => {
+  test("a pass works in the same folder of the sandbox when OpenCode works in a folder of a repository", async () => {
     const { root, connect } = createPassProject()
     const passes = connect(join(root, "src"))
     const made = succeed(await passes.create("p1", { canModify: true }))
@@ -103,7 +103,7 @@ describe("the sandbox of a pass", () => {
 
 describe("what a pass changed", () => {
   test(
-    promised(["pass-over.B1", "pass-over.E4"], "what a pass changed is told of every kind of change and of file"),
+    promised(["pass-over.B1", "pass-over.E4"], "a pass tells what it changed, of every kind of change and of file"),
     async () => {
       const { root, begin, passes } = createPassProject({
         files: {
@@ -153,7 +153,7 @@ describe("what a pass changed", () => {
     },
   )
 
-  test("what a pass changed sees a change of the same length in the same moment, and none where only times changed", async () => {
+  test("a change of the same length in the same moment is seen, and none where only times changed", async () => {
     const { root, begin, passes } = createPassProject()
     writeFiles(root, { "fresh.txt": "aaaa" })
     const { sandbox } = await begin("p1")
@@ -164,7 +164,7 @@ describe("what a pass changed", () => {
     expect(summary(succeed(await passes.collect("p1")))).toEqual({ "fresh.txt": "modified" })
   })
 
-  test("what a pass changed keeps to files that git does not ignore, as they were at the beginning or came later", async () => {
+  test("a pass's changes keep to files that git does not ignore, as they were at the beginning or came later", async () => {
     const { store } = createPassProject()
     const ignored = { "ignored/built": "x", ".opencode/state/log": "x", "sub/.GIT/hooks/post": "x" }
     const own = { ".gitignore": "*\n", "new.txt": "ignored by the child's own rule" }
@@ -173,9 +173,9 @@ describe("what a pass changed", () => {
   })
 })
 
-describe("what is held", () => {
+describe("a held result", () => {
   test(
-    promised("pass-over.B2", "what is held leaves the worktree and git as they were until it is applied"),
+    promised("pass-over.B2", "a held result leaves the worktree and git as they were until it is applied"),
     async () => {
       const { root, begin, passes } = createPassProject()
       writeFiles(root, { "mine.txt": "untracked" })
@@ -216,7 +216,7 @@ describe("what is held", () => {
   )
 
   test(
-    promised("pass-over.B2", "what is held is applied file by file where that is asked for, and knows what it did"),
+    promised("pass-over.B2", "a held result is applied file by file where that is asked for, and knows what it did"),
     async () => {
       const { root, passes, store } = createPassProject()
       await store("p1", { "a.txt": "A", "src/b.txt": "B" })
@@ -236,7 +236,10 @@ describe("what is held", () => {
   )
 
   test(
-    promised("pass-over.B2", "never writes through a link, over a folder, or over what somebody else made"),
+    promised(
+      "pass-over.B2",
+      "a held result never writes through a link, over a folder, or over what was made meanwhile",
+    ),
     async () => {
       const { root, passes, store } = createPassProject()
       const outside = temporaryFolder()
@@ -251,7 +254,7 @@ describe("what is held", () => {
     },
   )
 
-  test("what is held keeps the permissions of files it writes, and gives new ones those of the process", async () => {
+  test("a held result keeps the permissions of files it writes, and gives new ones those of the process", async () => {
     const { root, begin, passes } = createPassProject()
     chmodSync(join(root, "a.txt"), 0o600)
     const { sandbox } = await begin("p1", { writes: { "a.txt": "x", "new.sh": "y" } })
@@ -325,9 +328,12 @@ test(promised("soak.B4", "a pass that may change nothing is not remembered after
   expect(await passes.collect("reader")).toMatchObject({ kind: "refused", code: "unknown-pass" })
 })
 
-describe("what is refused", () => {
+describe("refusals", () => {
   test(
-    promised("pass-over.B2", "what is refused says so without git, and for folders that are no project"),
+    promised(
+      "pass-over.B2",
+      "a pass that may change files is refused without git, and for folders that are no project",
+    ),
     async () => {
       const { connect } = createPassProject()
       onTestFinished(() => void vi.unstubAllEnvs())
@@ -342,7 +348,7 @@ describe("what is refused", () => {
   )
 
   test(
-    promised("pass-over.B2", "what is refused is not a folder outside git: it is copied by its own .gitignore"),
+    promised("pass-over.B2", "a folder outside git is not refused: it is copied by its own .gitignore"),
     async () => {
       const { root, begin, passes } = createPassProject({ git: false })
       writeFiles(root, { "ignored/x": "x" })
@@ -356,7 +362,7 @@ describe("what is refused", () => {
   )
 
   test(
-    promised("pass-over.B3", "what is refused is listed as damaged when its files cannot be read, beside the others"),
+    promised("pass-over.B3", "a pass whose files cannot be read is listed as damaged, beside the others"),
     async () => {
       const { root, begin, passes, connect, store } = createPassProject()
       await begin("p1")
@@ -370,20 +376,17 @@ describe("what is refused", () => {
     },
   )
 
-  test(
-    promised("pass-over.B2", "what is refused is a sandbox that cannot be made, of which nothing stays"),
-    async () => {
-      const { root, passes, begin } = createPassProject()
-      writeFiles(root, { ".git/index": "no index" })
-      expect(await passes.create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "failed" })
-      expect(await passes.pending()).toEqual([])
-      removeIn(root, ".git/index")
-      gitIn(root, "reset", "-q")
-      expect((await begin("p1")).skipped).toEqual([])
-    },
-  )
+  test(promised("pass-over.B2", "a sandbox that cannot be made is refused, and nothing of it stays"), async () => {
+    const { root, passes, begin } = createPassProject()
+    writeFiles(root, { ".git/index": "no index" })
+    expect(await passes.create("p1", { canModify: true })).toMatchObject({ kind: "refused", code: "failed" })
+    expect(await passes.pending()).toEqual([])
+    removeIn(root, ".git/index")
+    gitIn(root, "reset", "-q")
+    expect((await begin("p1")).skipped).toEqual([])
+  })
 
-  test("what is refused is an unknown pass, one that still works, an id twice, and an id that leads out of the folder", async () => {
+  test("an unknown pass, one that still works, an id twice, and an id that leads out of the folder are refused", async () => {
     const { root, passes, begin } = createPassProject()
     const { sandbox } = await begin("p1")
     for (const id of ["nobody", "../../x", ""])

@@ -33,7 +33,7 @@ describe("a disk that is nearly full", () => {
   )
 
   test(
-    promised("pass-over.B8", "a disk that is nearly full counts what was there before a change or a removal, too"),
+    promised("pass-over.B8", "on a disk that is nearly full what was there before a change or a removal counts, too"),
     async () => {
       const { root, begin } = createPassProject({ files: { "large.txt": "x".repeat(MEGABYTE), "a.txt": "a\n" } })
       let free = Number.POSITIVE_INFINITY

@@ -180,7 +180,7 @@ describe("the files of a sandbox", () => {
     },
   )
 
-  test(promised("pass-over.B4", "have the history of a linked worktree of a shallow clone"), async () => {
+  test(promised("pass-over.B4", "a sandbox has the history of a linked worktree of a shallow clone"), async () => {
     const { root, begin } = createPassProject()
     for (const text of ["2\n", "3\n"]) {
       writeFiles(root, { "a.txt": text })
@@ -216,38 +216,47 @@ describe("the files of a sandbox", () => {
     expect([existsSync(join(sandbox, "x.mine")), existsSync(join(sandbox, "x.ours"))]).toEqual([false, true])
   })
 
-  test(promised("pass-over.B1", "change between file, folder and link, and the project's with them"), async () => {
-    const files = { "d/x": "x", "e/x": "x", "empty/er/x": "x", file: "f" }
-    const { root, begin, passes } = createPassProject({ files })
-    const { sandbox } = await begin("p1")
-    for (const path of ["d", "e", "empty", "file"]) removeIn(sandbox, path)
-    symlinkSync("file", join(sandbox, "d"))
-    writeFiles(sandbox, { e: "now a file", "file/inner": "i" })
-    const { modifications } = succeed(await passes.collect("p1"))
-    expect(modifications.map(({ path, change, new_mode }) => [path, change, new_mode])).toEqual([
-      ["d", "added", "120000"],
-      ["d/x", "deleted", null],
-      ["e", "added", "100644"],
-      ["e/x", "deleted", null],
-      ["empty/er/x", "deleted", null],
-      ["file", "deleted", null],
-      ["file/inner", "added", "100644"],
-    ])
-    expect(succeed(await passes.apply("p1")).complete).toBe(true)
-    expect([readIn(root, "e"), readIn(root, "file/inner")]).toEqual(["now a file", "i"])
-    expect([lstatSync(join(root, "d")).isSymbolicLink(), existsSync(join(root, "empty"))]).toEqual([true, false])
-  })
+  test(
+    promised(
+      "pass-over.B1",
+      "the files of a sandbox change between file, folder and link, and the project's with them",
+    ),
+    async () => {
+      const files = { "d/x": "x", "e/x": "x", "empty/er/x": "x", file: "f" }
+      const { root, begin, passes } = createPassProject({ files })
+      const { sandbox } = await begin("p1")
+      for (const path of ["d", "e", "empty", "file"]) removeIn(sandbox, path)
+      symlinkSync("file", join(sandbox, "d"))
+      writeFiles(sandbox, { e: "now a file", "file/inner": "i" })
+      const { modifications } = succeed(await passes.collect("p1"))
+      expect(modifications.map(({ path, change, new_mode }) => [path, change, new_mode])).toEqual([
+        ["d", "added", "120000"],
+        ["d/x", "deleted", null],
+        ["e", "added", "100644"],
+        ["e/x", "deleted", null],
+        ["empty/er/x", "deleted", null],
+        ["file", "deleted", null],
+        ["file/inner", "added", "100644"],
+      ])
+      expect(succeed(await passes.apply("p1")).complete).toBe(true)
+      expect([readIn(root, "e"), readIn(root, "file/inner")]).toEqual(["now a file", "i"])
+      expect([lstatSync(join(root, "d")).isSymbolicLink(), existsSync(join(root, "empty"))]).toEqual([true, false])
+    },
+  )
 
-  test(promised("pass-over.B2", "go where their project went: moved, it is the one that is written to"), async () => {
-    const { root } = await holdChanges()
-    const [copied, moved] = [`${root}-copied`, `${root}-moved`]
-    cpSync(root, copied, { recursive: true })
-    expect(succeed(await connectSandboxes(copied).apply("p1")).complete).toBe(true)
-    expect([readIn(copied, "src/b.txt"), readIn(root, "src/b.txt")]).toEqual(["child\n", "bee\n"])
-    renameSync(root, moved)
-    expect(succeed(await connectSandboxes(moved).apply("p1")).complete).toBe(true)
-    expect(readIn(moved, "src/b.txt")).toBe("child\n")
-  })
+  test(
+    promised("pass-over.B2", "held changes go where their project went: moved, it is the one that is written to"),
+    async () => {
+      const { root } = await holdChanges()
+      const [copied, moved] = [`${root}-copied`, `${root}-moved`]
+      cpSync(root, copied, { recursive: true })
+      expect(succeed(await connectSandboxes(copied).apply("p1")).complete).toBe(true)
+      expect([readIn(copied, "src/b.txt"), readIn(root, "src/b.txt")]).toEqual(["child\n", "bee\n"])
+      renameSync(root, moved)
+      expect(succeed(await connectSandboxes(moved).apply("p1")).complete).toBe(true)
+      expect(readIn(moved, "src/b.txt")).toBe("child\n")
+    },
+  )
 })
 
 /** Leaves what an apply that was cut off would leave. */
@@ -256,22 +265,25 @@ const leaveJournal = (root: string, files: readonly string[], entry: Record<stri
   writeFiles(passPlace(root, "p1", "files"), { "apply.json": JSON.stringify(journal) })
 }
 
-describe("state that somebody else wrote", () => {
+describe("state that others wrote", () => {
   /** Says that the sandbox was made of another folder. */
   const retarget = (root: string, target: string): void => {
     const folder = passPlace(root, "p1", "files")
     writeFiles(folder, { "sandbox.json": JSON.stringify({ ...JSON.parse(readIn(folder, "sandbox.json")), target }) })
   }
 
-  test.each(["../..", ".git"])(promised("pass-over.B5", "leads no write out of the project: %s"), async (target) => {
-    const { root, connect } = await holdChanges()
-    retarget(root, target)
-    const before = snapshotTree(join(root, ".."))
-    expect(await connect().apply("p1")).toMatchObject({ kind: "refused" })
-    expect(new Set(Object.keys(snapshotTree(join(root, ".."))))).toEqual(new Set(Object.keys(before)))
-  })
+  test.each(["../..", ".git"])(
+    promised("pass-over.B5", "state that others wrote leads no write out of the project: %s"),
+    async (target) => {
+      const { root, connect } = await holdChanges()
+      retarget(root, target)
+      const before = snapshotTree(join(root, ".."))
+      expect(await connect().apply("p1")).toMatchObject({ kind: "refused" })
+      expect(new Set(Object.keys(snapshotTree(join(root, ".."))))).toEqual(new Set(Object.keys(before)))
+    },
+  )
 
-  test(promised("trust.A2", "leads no write out of the project by a link"), async () => {
+  test(promised("trust.A2", "state that others wrote leads no write out of the project by a link"), async () => {
     const { root, connect } = await holdChanges()
     const beside = join(root, "..", "beside")
     mkdirSync(beside)
@@ -285,7 +297,7 @@ describe("state that somebody else wrote", () => {
     ["a path outside", { path: "../out.txt", temporary: "../out.txt.baton-pass-0123456789abcdef" }],
     ["the repository", { path: ".git/hooks/x", temporary: ".git/hooks/x.baton-pass-0123456789abcdef" }],
     ["another temporary file", { path: "new.txt", temporary: "a.txt" }],
-  ])(promised("pass-over.B5", "state that somebody else wrote takes nothing back there: %s"), async (_, entry) => {
+  ])(promised("pass-over.B5", "a journal that others wrote takes nothing back at %s"), async (_, entry) => {
     const { root, connect } = await holdChanges()
     leaveJournal(root, [], { ...entry, before: null, after: null })
     const before = projectTree(root)

@@ -64,23 +64,26 @@ const ATTACKS: readonly (readonly [string, () => void])[] = [
   ],
 ]
 
-describe("git in a repository that configures", () => {
-  test.each(ATTACKS)(promised("trust.A4", "%s runs none of it"), async (_what, attack) => {
-    attack()
-    for (const path of ["a.txt", "b.txt"]) touch(path)
-    write("c.txt", "c\n")
-    // Git by itself does run it: else this test proves nothing.
-    for (const args of [["status"], ["update-index", "-q", "--refresh"]]) spawnSync("git", ["-C", root, ...args])
-    expect(existsSync(ran)).toBe(true)
-    rmSync(ran)
-    for (const path of ["a.txt", "b.txt"]) touch(path)
-    const dirty = await readDirtyFiles(run, root)
-    expect(await countCommitsSince(run, root, "HEAD")).toBe(0)
-    expect(existsSync(ran)).toBe(false)
-    if (dirty) expect(dirty).toContainEqual({ path: "c.txt", isUntracked: true })
-  })
+describe("git in a repository that configures programs", () => {
+  test.each(ATTACKS)(
+    promised("trust.A4", "git in a repository that configures %s runs none of it"),
+    async (_what, attack) => {
+      attack()
+      for (const path of ["a.txt", "b.txt"]) touch(path)
+      write("c.txt", "c\n")
+      // Git by itself does run it: else this test proves nothing.
+      for (const args of [["status"], ["update-index", "-q", "--refresh"]]) spawnSync("git", ["-C", root, ...args])
+      expect(existsSync(ran)).toBe(true)
+      rmSync(ran)
+      for (const path of ["a.txt", "b.txt"]) touch(path)
+      const dirty = await readDirtyFiles(run, root)
+      expect(await countCommitsSince(run, root, "HEAD")).toBe(0)
+      expect(existsSync(ran)).toBe(false)
+      if (dirty) expect(dirty).toContainEqual({ path: "c.txt", isUntracked: true })
+    },
+  )
 
-  test(promised("trust.A4", "a submodule with a file monitor runs none of it"), async () => {
+  test(promised("trust.A4", "git runs no file monitor of a submodule"), async () => {
     execFileSync("git", ["clone", "-q", root, join(root, "sub")])
     git("-c", "protocol.file.allow=always", "submodule", "add", "-q", root, "sub")
     git("commit", "-q", "-m", "two")

@@ -48,7 +48,7 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     return { ledger, id, database: env.PROG_DB, complaints }
   }
 
-  test(promised("ledger.D1", "reads back exactly what it wrote, whatever it was"), async () => {
+  test(promised("ledger.D1", "the ledger's client reads back exactly what it wrote, whatever it was"), async () => {
     const { ledger, id, complaints } = await setUp()
     const quoted = `it's "quoted" \\" \`id\` $(id) $HOME`
     const flags = ["--help", "--", "-p", ""]
@@ -66,20 +66,23 @@ describe.each(LEDGERS)("the client on the $program.name", ({ program, execPath, 
     expect(complaints.join("")).toBe("")
   })
 
-  test(promised("task.C2", "says what is unknown, and that a database is missing until it is back"), async () => {
-    const { ledger, id, database } = await setUp()
-    const options = { deadlineMs: DEADLINE_MS }
-    expect(await ledger.readTask("ts-ffffff", options)).toEqual({ kind: "unknown" })
-    expect(await ledger.appendLog("ts-ffffff", "m", options)).toEqual({ kind: "unknown" })
-    expect(await ledger.replaceDescription("ts-ffffff", "d", options)).toEqual({ kind: "unknown" })
-    cpSync(database, `${database}.backup`)
-    for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true })
-    for (let call = 0; call < 2; call++) {
-      const missing = { kind: "unavailable", reason: expect.stringContaining("its database is missing at ") }
-      expect(await ledger.readTask(id, options)).toMatchObject({ ...missing, missingDatabase: expect.any(String) })
-      expect(await ledger.appendLog(id, "m", options)).toMatchObject(missing)
-    }
-    cpSync(`${database}.backup`, database)
-    expect(await ledger.readTask(id, options)).toMatchObject({ kind: "found" })
-  })
+  test(
+    promised("task.C2", "the ledger's client says what is unknown, and that a database is missing until it is back"),
+    async () => {
+      const { ledger, id, database } = await setUp()
+      const options = { deadlineMs: DEADLINE_MS }
+      expect(await ledger.readTask("ts-ffffff", options)).toEqual({ kind: "unknown" })
+      expect(await ledger.appendLog("ts-ffffff", "m", options)).toEqual({ kind: "unknown" })
+      expect(await ledger.replaceDescription("ts-ffffff", "d", options)).toEqual({ kind: "unknown" })
+      cpSync(database, `${database}.backup`)
+      for (const ending of ["", "-wal", "-shm"]) rmSync(`${database}${ending}`, { force: true })
+      for (let call = 0; call < 2; call++) {
+        const missing = { kind: "unavailable", reason: expect.stringContaining("its database is missing at ") }
+        expect(await ledger.readTask(id, options)).toMatchObject({ ...missing, missingDatabase: expect.any(String) })
+        expect(await ledger.appendLog(id, "m", options)).toMatchObject(missing)
+      }
+      cpSync(`${database}.backup`, database)
+      expect(await ledger.readTask(id, options)).toMatchObject({ kind: "found" })
+    },
+  )
 })

@@ -81,7 +81,7 @@ test.each([OLDEST, NEWEST])("a script on OpenCode $version runs nothing that its
 
 const ECHO_ARGUMENTS = "process.stdout.write(JSON.stringify(process.argv.slice(1)))"
 
-describe.each(HOSTS)("a process on %s", (_name, start) => {
+describe.each(HOSTS)("the process runner on %s", (_name, start) => {
   let folder = ""
   let host: Host
   const run = (
@@ -110,7 +110,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     ...["a && b; c | d > e < f & # g", "* ? [a-z] {a,b} ~ ~/x", "🎉 naïve 日本語 \u{10FFFF}", "  ", ""],
     ...["-rf", "=x", "\u0001\u0007\u001b[31m\t\u007f", "é".repeat(60_000)],
   ]
-  test(promised("ledger.D1", "delivers every argument exactly"), async () => {
+  test(promised("ledger.D1", "a program gets every argument exactly"), async () => {
     const outcome = await run([process.execPath, "-e", ECHO_ARGUMENTS, "--", ...ARGUMENTS])
     expect(outcome).toMatchObject({ kind: "exited", exitCode: 0, stderr: "" })
     expect(outcome.kind === "exited" ? JSON.parse(outcome.stdout) : []).toEqual(ARGUMENTS)
@@ -119,11 +119,11 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
   test.each([
     ["gives exit code, stdout and stderr apart", "echo out; echo err >&2; exit 3", 3, "out\n", "err\n"],
     ["takes a program that a signal ended for a failed one", "kill -9 $$", 137, "", expect.any(String)],
-  ])("%s", async (_, command, exitCode, stdout, stderr) => {
+  ])("the process runner %s", async (_, command, exitCode, stdout, stderr) => {
     expect(await run(["sh", "-c", command])).toEqual({ kind: "exited", exitCode, stdout, stderr })
   })
 
-  test("runs in the given folder, with environment and stdin as asked for", async () => {
+  test("a program runs in the given folder, with environment and stdin as asked for", async () => {
     const outcome = await run(["sh", "-c", 'pwd; echo "$BATON_TEST"; echo "${HOME-unset}"; [ -n "$PATH" ]'], {
       env: { BATON_TEST: "a b", HOME: undefined },
     })
@@ -135,7 +135,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     expect(await run(["true"], { stdin })).toMatchObject({ kind: "exited", exitCode: 0 })
   })
 
-  test("says so when the program or folder is missing, or the arguments cannot be carried", async () => {
+  test("the process runner says so when the program or folder is missing, or the arguments cannot be carried", async () => {
     expect(await run([join(folder, "missing")])).toMatchObject({ kind: "not-started" })
     expect(await run(["baton-no-such-program"])).toMatchObject({ kind: "not-started" })
     expect(await run(["true"], { cwd: join(folder, "missing") })).toMatchObject({ kind: "not-started" })
@@ -146,30 +146,33 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     expect(await run(["true", "a\0b"])).toMatchObject({ kind: "not-started", cause: expect.stringContaining("NUL") })
   })
 
-  test("keeps only the first part of an endless output, and the program ends", async () => {
+  test("the process runner keeps only the first part of an endless output, and the program ends", async () => {
     const outcome = await run(["sh", "-c", "yes; echo never"], { maxOutputBytes: 1000 })
     expect(outcome).toMatchObject({ kind: "exited", stdout: "y\n".repeat(500) })
     const complaints = await run(["sh", "-c", "yes >&2"], { maxOutputBytes: 1000 })
     expect(complaints).toMatchObject({ kind: "exited", stdout: "", stderr: "y\n".repeat(500) })
   })
 
-  test(promised("ledger.D1", "ends a hung program and what it started at the deadline"), async () => {
-    const pids = join(folder, "pids")
-    const hang = script("hang", `#!/bin/sh\nsleep 1000 &\necho "$$ $!" > ${pids}.new; mv ${pids}.new ${pids}\nwait\n`)
-    // Usually long enough for the program to start, even on a busy machine; otherwise it is repeated.
-    await vi.waitFor(
-      async () => {
-        expect(await run([hang], { deadlineMs: 500 })).toEqual({ kind: "timed-out", deadlineMs: 500 })
-        expect(existsSync(pids)).toBe(true)
-      },
-      { timeout: 15_000, interval: 1 },
-    )
-    const [program, child] = readFileSync(pids, "utf8").split(" ").map(Number)
-    expect(program).toBeGreaterThan(1)
-    await expect.poll(() => [program, child].map((pid) => isAlive(pid ?? 0))).toEqual([false, false])
-  })
+  test(
+    promised("ledger.D1", "the process runner ends a hung program and what it started at the deadline"),
+    async () => {
+      const pids = join(folder, "pids")
+      const hang = script("hang", `#!/bin/sh\nsleep 1000 &\necho "$$ $!" > ${pids}.new; mv ${pids}.new ${pids}\nwait\n`)
+      // Usually long enough for the program to start, even on a busy machine; otherwise it is repeated.
+      await vi.waitFor(
+        async () => {
+          expect(await run([hang], { deadlineMs: 500 })).toEqual({ kind: "timed-out", deadlineMs: 500 })
+          expect(existsSync(pids)).toBe(true)
+        },
+        { timeout: 15_000, interval: 1 },
+      )
+      const [program, child] = readFileSync(pids, "utf8").split(" ").map(Number)
+      expect(program).toBeGreaterThan(1)
+      await expect.poll(() => [program, child].map((pid) => isAlive(pid ?? 0))).toEqual([false, false])
+    },
+  )
 
-  test("ends a program that the deadline overtakes before it has started", async () => {
+  test("the process runner ends a program that the deadline overtakes before it has started", async () => {
     const late = script("late", "#!/bin/sh\nsleep 1000\n")
     expect(await run([late], { deadlineMs: 0 })).toMatchObject({ kind: "timed-out" })
     expect(await run(["true"])).toMatchObject({ exitCode: 0 })
@@ -177,7 +180,7 @@ describe.each(HOSTS)("a process on %s", (_name, start) => {
     await expect.poll(running).toEqual([])
   })
 
-  test("keeps calls apart that run at the same time", async () => {
+  test("the process runner keeps calls apart that run at the same time", async () => {
     const numbers = Array.from({ length: 20 }, (_, at) => String(at))
     const outcomes = await Promise.all(numbers.map((number) => run(["printf", "%s", number])))
     expect(outcomes.map((outcome) => outcome.kind === "exited" && outcome.stdout)).toEqual(numbers)

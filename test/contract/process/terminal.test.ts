@@ -52,14 +52,17 @@ const TEXTS = [
 ]
 
 describe("no command prints what a terminal would act on", () => {
-  test.each(TEXTS)(promised("trust.B1", "baton %j"), async (line) => {
+  test.each(TEXTS)(promised("trust.B1", "baton %j prints nothing that a terminal acts on"), async (line) => {
     const { stdout, stderr } = (await setUp()).baton(...line.split(" "))
     expect(stdout + stderr).not.toMatch(ACTED_ON)
     expect((stdout + stderr).length).toBeGreaterThan(0)
   })
 
   test.each([...LISTS, "learned", "report"])(
-    promised(["trust.B1", "cli.A3"], "baton %s --json, whose fields are named as the others name theirs"),
+    promised(
+      ["trust.B1", "cli.A3"],
+      "baton %s --json prints nothing that a terminal acts on, and names its fields as the others do",
+    ),
     async (name) => {
       const { stdout, stderr } = (await setUp()).baton(name, "--json", ...(name === "report" ? ["-p", "x"] : []))
       expect(stdout + stderr).not.toMatch(ACTED_ON)

@@ -45,7 +45,7 @@ describe.each(BOTH_ENDS)("on OpenCode $version", (binary) => {
 })
 
 describe("baton's commands", () => {
-  test.each(COMMANDS)(promised("cli.A1", "%s refuses a folder that is not there or no project"), (line) => {
+  test.each(COMMANDS)(promised("cli.A1", "baton %s refuses a folder that is not there or no project"), (line) => {
     const { project, baton, options } = createProject(NEWEST)
     const [name = "", ...what] = line.split(" ")
     const missing = baton(name, ...what, "./nowhere")
@@ -61,7 +61,7 @@ describe("baton's commands", () => {
     expect(baton(name, "--help").stdout).toMatch(new RegExp(`^Usage: baton ${name}`))
   })
 
-  test(promised("cli.A1", "a folder alone means the list"), () => {
+  test(promised("cli.A1", "a folder alone behind a command of baton's means the list"), () => {
     const { project, baton } = createProject(NEWEST)
     expect(baton("state", project)).toMatchObject({ status: 0, stderr: "" })
     for (const folder of [project, "."])
@@ -81,7 +81,7 @@ describe("baton's commands", () => {
     expect([learned.stdout, learned.stderr, learned.status]).toEqual(["Nothing learned\n", "", 0])
   })
 
-  test(promised("cli.A1", "baton's commands says its version, and which command was meant"), () => {
+  test(promised("cli.A1", "baton says its version, and which command was meant"), () => {
     const { baton } = createProject(NEWEST)
     for (const flag of ["--version", "-v"]) expect(baton(flag).stdout).toMatch(/^(?:\d+\.\d+\.\d+|unknown)\n$/)
     const launcher = join(REPOSITORY, ".opencode/baton/bin/baton")
@@ -105,7 +105,7 @@ describe("baton's commands", () => {
     expect(stdout).not.toContain("\u001b")
   })
 
-  test(promised("cli.A2", "env puts both commands on PATH, also from a folder with a blank"), () => {
+  test(promised("cli.A2", "baton env puts both commands on PATH, also from a folder with a blank"), () => {
     const { project, options } = createProject(NEWEST)
     const odd = join(project, "a b$c")
     mkdirSync(odd)

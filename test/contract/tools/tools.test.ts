@@ -57,7 +57,7 @@ test.each([
   [["--without-baton", "--model", "a/b"], "--without-baton shows the scripted model"],
   [["--line", "3"], "expected --line 1 or --line 2, received '3'"],
   [["--line=2", "--model", "a/b"], "--model takes your own OpenCode"],
-])(promised("install.E3", "%j is refused before anything is set up"), (args, message) => {
+])(promised("install.E3", "the demo refuses %j before anything is set up"), (args, message) => {
   const cwd = temporaryFolder()
   mkdirSync(join(cwd, "full"))
   writeFileSync(join(cwd, "full", "mine.txt"), "mine")

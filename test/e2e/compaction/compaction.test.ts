@@ -41,18 +41,23 @@ const expectKnown = ({ taskID }: SharedTask, conversation: string): void => {
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   const everywhere = testsOn(binary)
-  test(promised(["compaction.C1", "compaction.C7", "notices.A2"], "five leave task and ledger intact"), async () => {
-    const script = afterDelivery(() => task, retentionScript(5, "faithful"))
-    const task: TaskProject = await openTaskProject(binary, script)
-    const { stdout, stderr } = await runWell(task, task.message)
-    expect(`${stdout}${stderr}`, "no notice").not.toContain("Baton")
-    const retention = measureRetention(task.model.requests, task.taskID)
-    expect(retention).toEqual({ compactions: 5, factsKept: 5, turnsKnowingTask: 5 })
-    const { logs, description } = await task.ledger.show(task.taskID)
-    expect(logs.map(({ message }) => message.replace(/:.*/, ""))).toEqual([1, 2, 3, 4, 5].map((n) => `Compaction ${n}`))
-    expect(description.startsWith(TASK.specification)).toBe(true)
-    expect(description.match(/Handoff after compaction \d/g)).toEqual(["Handoff after compaction 5"])
-  })
+  test(
+    promised(["compaction.C1", "compaction.C7", "notices.A2"], "five compactions leave task and ledger intact"),
+    async () => {
+      const script = afterDelivery(() => task, retentionScript(5, "faithful"))
+      const task: TaskProject = await openTaskProject(binary, script)
+      const { stdout, stderr } = await runWell(task, task.message)
+      expect(`${stdout}${stderr}`, "no notice").not.toContain("Baton")
+      const retention = measureRetention(task.model.requests, task.taskID)
+      expect(retention).toEqual({ compactions: 5, factsKept: 5, turnsKnowingTask: 5 })
+      const { logs, description } = await task.ledger.show(task.taskID)
+      expect(logs.map(({ message }) => message.replace(/:.*/, ""))).toEqual(
+        [1, 2, 3, 4, 5].map((n) => `Compaction ${n}`),
+      )
+      expect(description.startsWith(TASK.specification)).toBe(true)
+      expect(description.match(/Handoff after compaction \d/g)).toEqual(["Handoff after compaction 5"])
+    },
+  )
 
   const SUMMARISERS = casesOf<Summariser>(binary, ["careless", "foreign"])
   test.each(SUMMARISERS)(promised("compaction.C6", "a %s summary leaves a known task"), async (summariser) => {
@@ -63,19 +68,22 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     for (const conversation of afterCompaction) expectKnown(task, conversation)
   })
 
-  once(promised(["compaction.C3", "compaction.C7"], "three by hand in a row are recorded once each"), async () => {
-    const task = await openSharedTask(binary, compactsOnDemand)
-    const id = await task.say(task.message)
-    for (let row = 1; row <= 3; row++) await compact(task, id)
-    const [, second, third] = compactionsOf(task)
-    expect(second).toContain("Summary 1.")
-    expect(third).toContain("Summary 2.")
-    const records = [1, 2, 3].map((row) => `Compaction ${row}: Summary ${row}.`)
-    expect(await task.records(3)).toEqual(records)
-    await task.say("go on", id)
-    expect(await recordsOf(task)).toEqual(records)
-    expect(lastTurn(task)).toContain("Role: worker")
-  })
+  once(
+    promised(["compaction.C3", "compaction.C7"], "three compactions by hand in a row are recorded once each"),
+    async () => {
+      const task = await openSharedTask(binary, compactsOnDemand)
+      const id = await task.say(task.message)
+      for (let row = 1; row <= 3; row++) await compact(task, id)
+      const [, second, third] = compactionsOf(task)
+      expect(second).toContain("Summary 1.")
+      expect(third).toContain("Summary 2.")
+      const records = [1, 2, 3].map((row) => `Compaction ${row}: Summary ${row}.`)
+      expect(await task.records(3)).toEqual(records)
+      await task.say("go on", id)
+      expect(await recordsOf(task)).toEqual(records)
+      expect(lastTurn(task)).toContain("Role: worker")
+    },
+  )
 
   once(promised("compaction.C7", "a subagent's own compaction is recorded for the parent's task"), async () => {
     const task = await openSharedTask(binary, (request) => {
@@ -113,7 +121,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   })
 
   everywhere(
-    promised(["start.A1", "compaction.C3", "compaction.C7"], "one that is reverted is in no request"),
+    promised(["start.A1", "compaction.C3", "compaction.C7"], "a compaction that is reverted is in no request"),
     async () => {
       const task = await openSharedTask(binary, compactsOnDemand)
       const id = await task.say(task.message)

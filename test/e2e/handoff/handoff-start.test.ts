@@ -184,29 +184,32 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 })
 
 describe.each(endsOf(0))("OpenCode $version, a run attached to a server", (binary) => {
-  test(promised("handoff.F2", "hands over to a session that works on after the run has ended"), async () => {
-    const runEnded = createDeferred<void>()
-    const script = handoffScript({ prompt: PROMPT, files: [], start: true })
-    const task = await openTaskProject(binary, async (request) => {
-      if (!request.conversation.startsWith(`[user] ${MARKER}`)) return script(request)
-      await runEnded.promise
-      return { text: "I go on alone." }
-    })
-    const server = await startServer(binary, task.project)
-    try {
-      const from = (await server.client.session.create({ body: {} })).data?.id ?? ""
-      const args = ["--attach", server.url, "--session", from, "--command", "handoff"]
-      const run = await task.run("Go on", { args })
-      expect(run.exitCode, run.stderr).toBe(0)
-      const [to = ""] = startedIn(task)
-      runEnded.resolve()
-      await eventually("the new session's answer", async () => {
-        const { data } = await server.client.session.messages({ path: { id: to } })
-        return JSON.stringify(data).includes("I go on alone.") ? true : undefined
+  test(
+    promised("handoff.F2", "a run attached to a server hands over to a session that works on after the run has ended"),
+    async () => {
+      const runEnded = createDeferred<void>()
+      const script = handoffScript({ prompt: PROMPT, files: [], start: true })
+      const task = await openTaskProject(binary, async (request) => {
+        if (!request.conversation.startsWith(`[user] ${MARKER}`)) return script(request)
+        await runEnded.promise
+        return { text: "I go on alone." }
       })
-    } finally {
-      runEnded.resolve()
-      await server.stop()
-    }
-  })
+      const server = await startServer(binary, task.project)
+      try {
+        const from = (await server.client.session.create({ body: {} })).data?.id ?? ""
+        const args = ["--attach", server.url, "--session", from, "--command", "handoff"]
+        const run = await task.run("Go on", { args })
+        expect(run.exitCode, run.stderr).toBe(0)
+        const [to = ""] = startedIn(task)
+        runEnded.resolve()
+        await eventually("the new session's answer", async () => {
+          const { data } = await server.client.session.messages({ path: { id: to } })
+          return JSON.stringify(data).includes("I go on alone.") ? true : undefined
+        })
+      } finally {
+        runEnded.resolve()
+        await server.stop()
+      }
+    },
+  )
 })

@@ -45,7 +45,10 @@ const script: Script = (request) => {
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
-    promised("people.E1", "while it runs, words of user, agent, summary and tools are found, and those of the task"),
+    promised(
+      "people.E1",
+      "while OpenCode runs, words of user, agent, summary and tools are found, and those of the task",
+    ),
     async () => {
       const task = await openSharedTask(binary, script)
       const other = await openSharedTask(binary, script)
@@ -67,7 +70,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised("people.E1", "where it does not run, they are found, and its command reads more in the next session"),
+    promised(
+      "people.E1",
+      "where OpenCode does not run, words are found, and the command given reads more in the next session",
+    ),
     async () => {
       const task: TaskProject = await openTaskProject(binary, (request) => {
         const asked = /read_session (\{.*\})/.exec(newestOrder(request))?.[1]
@@ -87,7 +93,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
 })
 
 describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
-  test(promised("people.E1", "words of user, agent and tools are found in its database"), async () => {
+  test(promised("people.E1", "words of user, agent and tools are found in OpenCode 2's database"), async () => {
     const task = await openTask2(({ index }) =>
       index === 0
         ? { tool: "shell", input: { command: "echo a numbat", description: "A step" } }

@@ -111,51 +111,54 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     for (const correction of corrections) expect(next.conversation).toContain(JSON.stringify(correction))
   })
 
-  test(promised(["learning.A1", "learning.E1", "learning.C2"], "in serve it is stored, given, forgotten"), async () => {
-    const task = await openSharedTask(binary, script)
-    const { say } = task
-    const elsewhere = await openSharedTask(binary, script, { folder: basename(task.project.directory) })
-    task.project.write(".opencode/command/rules.md", "Always use the formatter of $ARGUMENTS.\n")
-    const first = await createSession(task)
-    // A command's template is its author's words, and not the user's.
-    if (offers(binary, "commands")) {
-      await task.client.session.command({ path: { id: first }, body: { command: "rules", arguments: "tabs" } })
-      expect(lastTurn(task)).toContain("Always use the formatter of")
-    } else await say("Format it.", first)
-    await say(CORRECTION, first)
-    const [learning] = await stored(task, one("active"))
-    expect(learning).toMatchObject({ summary: CORRECTION, files: ["src/format.ts"] })
-    expect(learning?.concepts).toContain("correction")
-    for (const part of [`${first} msg_`, "Answered: said", "I formatted it with spaces", "Confirmed: yes"])
-      expect(learning?.detail).toContain(part)
+  test(
+    promised(["learning.A1", "learning.E1", "learning.C2"], "in serve a correction is stored, given, forgotten"),
+    async () => {
+      const task = await openSharedTask(binary, script)
+      const { say } = task
+      const elsewhere = await openSharedTask(binary, script, { folder: basename(task.project.directory) })
+      task.project.write(".opencode/command/rules.md", "Always use the formatter of $ARGUMENTS.\n")
+      const first = await createSession(task)
+      // A command's template is its author's words, and not the user's.
+      if (offers(binary, "commands")) {
+        await task.client.session.command({ path: { id: first }, body: { command: "rules", arguments: "tabs" } })
+        expect(lastTurn(task)).toContain("Always use the formatter of")
+      } else await say("Format it.", first)
+      await say(CORRECTION, first)
+      const [learning] = await stored(task, one("active"))
+      expect(learning).toMatchObject({ summary: CORRECTION, files: ["src/format.ts"] })
+      expect(learning?.concepts).toContain("correction")
+      for (const part of [`${first} msg_`, "Answered: said", "I formatted it with spaces", "Confirmed: yes"])
+        expect(learning?.detail).toContain(part)
 
-    let second = ""
-    const begun = await firstRequest(task, async () => (second = await say(RELATED)))
-    expect(begun.conversation).toContain(`[${learning?.id}, `)
-    await say("Thanks.", second)
-    expect(lastTurn(task).startsWith(begun.conversation)).toBe(true)
-    const after = await firstRequest(task, () => say("COMPACT-NOW", second), "The formatter is being worked on.")
-    const summariser = compactionsOf(task).at(-1)
-    expect(summariser).toContain("Thanks.")
-    expect(summariser).not.toContain(BLOCK)
-    expect(after.conversation.split(BLOCK)).toHaveLength(2)
+      let second = ""
+      const begun = await firstRequest(task, async () => (second = await say(RELATED)))
+      expect(begun.conversation).toContain(`[${learning?.id}, `)
+      await say("Thanks.", second)
+      expect(lastTurn(task).startsWith(begun.conversation)).toBe(true)
+      const after = await firstRequest(task, () => say("COMPACT-NOW", second), "The formatter is being worked on.")
+      const summariser = compactionsOf(task).at(-1)
+      expect(summariser).toContain("Thanks.")
+      expect(summariser).not.toContain(BLOCK)
+      expect(after.conversation.split(BLOCK)).toHaveLength(2)
 
-    await say("What time is it?")
-    expect(lastTurn(task)).not.toContain(BLOCK)
-    await elsewhere.say(RELATED)
-    expect(lastTurn(elsewhere)).not.toContain(BLOCK)
+      await say("What time is it?")
+      expect(lastTurn(task)).not.toContain(BLOCK)
+      await elsewhere.say(RELATED)
+      expect(lastTurn(elsewhere)).not.toContain(BLOCK)
 
-    await firstRequest(task, () => say(`LIST what the user said. ${RELATED}`))
-    const listed = lastTurn(task)
-    expect(listed.slice(listed.lastIndexOf("[tool]"))).toContain(`- correction [${learning?.id}, `)
+      await firstRequest(task, () => say(`LIST what the user said. ${RELATED}`))
+      const listed = lastTurn(task)
+      expect(listed.slice(listed.lastIndexOf("[tool]"))).toContain(`- correction [${learning?.id}, `)
 
-    await firstRequest(task, () => say(`FORGET ${learning?.id} - the ${RELATED}`))
-    expect(lastTurn(task)).toContain("Forgotten: - correction")
-    await say(RELATED)
-    expect(lastTurn(task)).not.toContain(BLOCK)
-    const [stale] = await stored(task, one("stale"))
-    expect(stale?.detail).toMatch(/Forgotten: .* by the agent in ses_\w+: the user said so/)
-  })
+      await firstRequest(task, () => say(`FORGET ${learning?.id} - the ${RELATED}`))
+      expect(lastTurn(task)).toContain("Forgotten: - correction")
+      await say(RELATED)
+      expect(lastTurn(task)).not.toContain(BLOCK)
+      const [stale] = await stored(task, one("stale"))
+      expect(stale?.detail).toMatch(/Forgotten: .* by the agent in ses_\w+: the user said so/)
+    },
+  )
 
   once(
     promised("learning.C3", "what an agent stored goes with the next task that it fits, as an agent's"),
@@ -178,16 +181,19 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     },
   )
 
-  once(promised("learning.E1", "switched off, requests are byte for byte those without the plugin"), async () => {
-    const requestsOf = async (bundle: "none" | "project"): Promise<string[]> => {
-      const task = await openSharedTask(binary, script, { bundle })
-      task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')
-      await task.say("Always use tabs.")
-      await task.say("What have you learned? Use tabs in the formatter.")
-      return comparableRequests(task.model, task.project, 2)
-    }
-    expect(await requestsOf("project")).toEqual(await requestsOf("none"))
-  })
+  once(
+    promised("learning.E1", "with learning switched off, requests are byte for byte those without the plugin"),
+    async () => {
+      const requestsOf = async (bundle: "none" | "project"): Promise<string[]> => {
+        const task = await openSharedTask(binary, script, { bundle })
+        task.project.write(".opencode/baton.json", '{"learning":{"enabled":false}}')
+        await task.say("Always use tabs.")
+        await task.say("What have you learned? Use tabs in the formatter.")
+        return comparableRequests(task.model, task.project, 2)
+      }
+      expect(await requestsOf("project")).toEqual(await requestsOf("none"))
+    },
+  )
 })
 
 describe.each(linesOf(1))("OpenCode $version", (binary) => {

@@ -238,7 +238,10 @@ describe.each(BOTH_ENDS)("OpenCode $version in a session of c2c's", (binary) => 
   })
 
   once(
-    promised(["live-state.E2", "live-state.E3"], "nothing without a supervisor, nor beside c2c's plugin"),
+    promised(
+      ["live-state.E2", "live-state.E3"],
+      "nothing is sent without a supervisor, and nothing read or written beside c2c's plugin",
+    ),
     async () => {
       const { project, c2c, start } = await setUp()
       project.write(".opencode/plugins/c2c.ts", "export const C2C = async () => ({})\n")

@@ -195,7 +195,7 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
   })
 
   test(
-    promised("trust.A8", "one that is left open gives no token to who listens next, and says what to do"),
+    promised("trust.A8", "a page that is left open gives no token to who listens next, and says what to do"),
     async () => {
       const { states, start, observed, page } = await setUp()
       states.write("one")
@@ -222,7 +222,7 @@ describe.skipIf(!findChromium())("the page in Chromium", () => {
     },
   )
 
-  test(promised("live-state.C2", "everything can be done with the keyboard"), async () => {
+  test(promised("live-state.C2", "everything on the page can be done with the keyboard"), async () => {
     const { states, page } = await setUp()
     states.write("one", { agent: { is_idle: true, turn_count: 0 } })
     states.write("two", { pendingQuestion: { id: "q", header: "", text: "Which one?", options: ["this", "that"] } })

@@ -151,7 +151,7 @@ describe.each(BOTH_ENDS)(promised(["live-state.A2", "live-state.D1"], "OpenCode 
     expect(await answers()).toEqual(plain)
   })
 
-  once(promised("live-state.A2", "it is off when the settings say so"), async () => {
+  once(promised("live-state.A2", "live state is off when the settings say so"), async () => {
     const shown = (task: SharedTask) => liveFiles(task.project.directory)
     const whenShown: Script = async (request) => {
       if (request.kind === "turn") await eventually("the live state", () => shown(on).length > 0 || undefined)

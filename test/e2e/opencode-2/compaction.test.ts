@@ -45,7 +45,7 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   )
 
   test(
-    promised("v2.B2", "each by hand is recorded once, before any turn, and carries on the one before it"),
+    promised("v2.B2", "each compaction by hand is recorded once, before any turn, and carries on the one before it"),
     async () => {
       const task = await openTask2(({ kind, index }) =>
         kind === "compaction" ? { text: `${SUMMARY}\n2. Summary ${index + 1}.` } : { text: "Going on." },

@@ -103,7 +103,7 @@ describe.each(LINE_2)("OpenCode $version", (binary) => {
   )
 
   test(
-    promised(["faults.F2", "start.A6"], "killed by kill -9 after a compaction, the next run goes on"),
+    promised(["faults.F2", "start.A6"], "after a compaction and a kill -9 the next run goes on"),
     async () => {
       let pid = 0
       const task = await openTask2(({ kind, index }) => {

@@ -37,7 +37,7 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   )
 
   test.each(["careless", "empty", "refusing"] as const)(
-    promised("v2.C2", "beside it, plain OpenCode's session ends with the first that is %s, and stays dead"),
+    promised("v2.C2", "without Baton a session ends with the first summary that is %s, and stays dead"),
     async (summariser) => {
       expect(await live(summariser, "none")).toMatchObject({ isAnswered: false, lived: 0 })
     },

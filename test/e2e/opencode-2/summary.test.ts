@@ -30,7 +30,7 @@ const LEFT = { ".opencode/baton.json": JSON.stringify({ compaction: "opencode" }
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   test(
-    promised("v2.B8", "its own prompt makes the summary where it is left to it, with the task as context"),
+    promised("v2.B8", "OpenCode's own prompt makes the summary where it is left to OpenCode, with the task as context"),
     async () => {
       const text = "## Goal\n- The parser.\n\n## Next\n- The test."
       const task = await openSharedTask(binary, ({ kind }) => ({ text: kind === "compaction" ? text : "Noted." }), {
@@ -93,7 +93,7 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     expect(last).not.toContain("[Baton]")
   })
 
-  test.each(BAD)("alone, it loses a session to a summary that %s", async (_how, bad) => {
+  test.each(BAD)("OpenCode alone loses a session to a summary that %s", async (_how, bad) => {
     const task = await openTask2(badlySummarised(bad), { bundle: "none" })
     await using server = await openServer2(task.project)
     const id = await server.say(ORDER)

@@ -66,7 +66,7 @@ describe.runIf(HAS_OPENCODE_2)("an undo in OpenCode 2.0.15", () => {
     },
   )
 
-  test(promised("v2.B9", "that is taken back brings the order back"), async () => {
+  test(promised("v2.B9", "an undo in OpenCode 2.0.15 that is taken back brings the order back"), async () => {
     const task = await openTask2(() => ({ text: "Going on." }))
     await using server = await openServer2(task.project)
     const id = await server.say(task.message)

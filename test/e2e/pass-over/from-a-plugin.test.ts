@@ -104,18 +104,21 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     },
   )
 
-  once(promised("passes.A8", "its own number of tries counts, and a failure comes back as an output"), async () => {
-    const refusal = { status: 400, message: "model says no" }
-    const task = await open(binary, "review_again", { "REVIEW-IT": [refusal] }, { defaults: { max_retries: 3 } })
-    expect(await answerOf(task)).toMatchObject({
-      status: "failed",
-      error: { code: "E011", cause: expect.stringContaining("model says no") },
-      metadata: { attempts: 2 },
-    })
-  })
+  once(
+    promised("passes.A8", "a plugin's own number of tries counts, and a failure comes back as an output"),
+    async () => {
+      const refusal = { status: 400, message: "model says no" }
+      const task = await open(binary, "review_again", { "REVIEW-IT": [refusal] }, { defaults: { max_retries: 3 } })
+      expect(await answerOf(task)).toMatchObject({
+        status: "failed",
+        error: { code: "E011", cause: expect.stringContaining("model says no") },
+        metadata: { attempts: 2 },
+      })
+    },
+  )
 
   once(
-    promised("passes.A8", "the chain's limits hold for it: a subagent's plugin tool passes to nobody above it"),
+    promised("passes.A8", "the chain's limits hold for a plugin: a subagent's plugin tool passes to no agent above it"),
     async () => {
       const task = await openSharedPasses(binary, {
         root: [passOver({ subagent: "coder", objective: "CODE-IT" }), { text: "Done." }],

@@ -238,7 +238,10 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
   })
 
   once(
-    promised(["pass-over.D1", "pass-over.B3", "pass-over.F1", "pass-over.E1"], "no fourth in a chain, no cycle"),
+    promised(
+      ["pass-over.D1", "pass-over.B3", "pass-over.F1", "pass-over.E1"],
+      "a chain takes no fourth pass and no cycle",
+    ),
     async () => {
       const task = await openSharedPasses(binary, {
         root: [
@@ -324,7 +327,10 @@ describe.each(BOTH_ENDS)(promised("pass-over.G1", "OpenCode $version"), (binary)
   })
 
   once(
-    promised(["pass-over.F1", "pass-over.F2", "pass-over.A7"], "a skill, a user's scout and a known question"),
+    promised(
+      ["pass-over.F1", "pass-over.F2", "pass-over.A7"],
+      "a skill and a user's scout take work, and a known question is asked once",
+    ),
     async () => {
       const ask = passOver({ subagent: "skill/checker", objective: "CHECK-IT", files: ["src/a.ts"], messages: 0 })
       const task = await openSharedPasses(binary, {

@@ -111,28 +111,34 @@ const thinking = (reply: ModelReply): ModelReply => ({ ...reply, reasoning: "Let
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  once(promised(["start.A1", "compaction.C6", "compaction.C7"], "a Claude that thinks"), async () => {
-    const proxy = await startProviderProxy()
-    const steps = [bash("true"), bash("true", COMPACTING_PROMPT_TOKENS), bash("true"), { text: "Noted." }]
-    const script: Script = ({ kind }) =>
-      thinking(kind === "compaction" ? { text: "A summary." } : (steps.shift() ?? { text: "Done." }))
-    const task = await openSharedTask(binary, script, { config: anthropic(proxy, 20_000) })
-    proxy.target = task.model.url
-    const session = await task.say(task.message)
-    await task.say("What is next?", session)
+  once(
+    promised(
+      ["start.A1", "compaction.C6", "compaction.C7"],
+      "a Claude that thinks goes on after a compaction, and its prompts can be cached",
+    ),
+    async () => {
+      const proxy = await startProviderProxy()
+      const steps = [bash("true"), bash("true", COMPACTING_PROMPT_TOKENS), bash("true"), { text: "Noted." }]
+      const script: Script = ({ kind }) =>
+        thinking(kind === "compaction" ? { text: "A summary." } : (steps.shift() ?? { text: "Done." }))
+      const task = await openSharedTask(binary, script, { config: anthropic(proxy, 20_000) })
+      proxy.target = task.model.url
+      const session = await task.say(task.message)
+      await task.say("What is next?", session)
 
-    const turns = turnsOf(proxy)
-    expect(proxy.bodies.every((body) => body.includes('"cache_control":{"type":"ephemeral"}'))).toBe(true)
-    const signature = expect.stringMatching(/./)
-    expect(turns[1]?.messages[1]?.content[0]).toMatchObject({ type: "thinking", signature })
-    const [before, after] = [turns.slice(0, 2), turns.slice(2)]
-    expectSharedPrefixes(before)
-    expectSharedPrefixes(after)
-    expectSameTools(turns)
-    for (const turn of turns) expect(placesOf(TASK.specification, turn)).toEqual(["0.1"])
-    for (const turn of after) expect(placesOf("(compaction 1 of this session)", turn)).toEqual(["0.1"])
-    expect(await task.records(1)).toEqual(["Compaction 1: A summary."])
-  })
+      const turns = turnsOf(proxy)
+      expect(proxy.bodies.every((body) => body.includes('"cache_control":{"type":"ephemeral"}'))).toBe(true)
+      const signature = expect.stringMatching(/./)
+      expect(turns[1]?.messages[1]?.content[0]).toMatchObject({ type: "thinking", signature })
+      const [before, after] = [turns.slice(0, 2), turns.slice(2)]
+      expectSharedPrefixes(before)
+      expectSharedPrefixes(after)
+      expectSameTools(turns)
+      for (const turn of turns) expect(placesOf(TASK.specification, turn)).toEqual(["0.1"])
+      for (const turn of after) expect(placesOf("(compaction 1 of this session)", turn)).toEqual(["0.1"])
+      expect(await task.records(1)).toEqual(["Compaction 1: A summary."])
+    },
+  )
 
   once(promised(["pass-over.A1", "pass-over.G1"], "a thinking Claude passes work over, and both go on"), async () => {
     const proxy = await startProviderProxy()

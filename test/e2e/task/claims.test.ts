@@ -70,36 +70,39 @@ const work = (task: SharedTask, id: string): (() => Promise<void>) => {
 
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  test(promised(["claim.B1", "claim.B2"], "the first tool claims, others are told, its end frees"), async () => {
-    const task = await openSharedTask(binary, obedient)
-    const hasNotices = offers(binary, "notices")
-    const toasts = hasNotices ? await collectToasts(task) : []
-    const first = await task.say(task.message)
-    expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
-    const stop = work(task, first)
-    expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
-    const second = await task.say(`${task.message}\nWRITE: second.txt`)
-    expect(lastTurn(task)).toContain(
-      `When this message came, the task was claimed by "your other session ${first} since`,
-    )
-    expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
-    await task.say("Go on.", second)
-    await stop()
-    await task.client.session.delete({ path: { id: first } })
-    await awaitClaim(task, null)
-    await task.say("RUN: true", second)
-    await awaitClaim(task, second)
-    if (hasNotices) await eventually("both toasts", () => toasts.length >= 2 || undefined)
-    const claimed = new RegExp(
-      `^Baton: task ${task.taskID} is claimed: By your other session ${first} since 20[-0-9]+ [0-9:]+\\.$`,
-    )
-    const expected = [`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)]
-    expect(toasts).toEqual(hasNotices ? expected : [])
-    await task.restart()
-    // It tells its plugins only when the folder is opened again.
-    if (binary.version === "1.3.2") await createSession(task)
-    await awaitClaim(task, null)
-  })
+  test(
+    promised(["claim.B1", "claim.B2"], "a session's first tool claims the task, others are told, its end frees it"),
+    async () => {
+      const task = await openSharedTask(binary, obedient)
+      const hasNotices = offers(binary, "notices")
+      const toasts = hasNotices ? await collectToasts(task) : []
+      const first = await task.say(task.message)
+      expect(await task.ledger.prog("claims")).not.toContain(task.taskID)
+      const stop = work(task, first)
+      expect(await awaitClaim(task, first)).toMatch(/^Status: +in_progress$/m)
+      const second = await task.say(`${task.message}\nWRITE: second.txt`)
+      expect(lastTurn(task)).toContain(
+        `When this message came, the task was claimed by "your other session ${first} since`,
+      )
+      expect(existsSync(join(task.project.directory, "second.txt")), "claims are shared by default").toBe(true)
+      await task.say("Go on.", second)
+      await stop()
+      await task.client.session.delete({ path: { id: first } })
+      await awaitClaim(task, null)
+      await task.say("RUN: true", second)
+      await awaitClaim(task, second)
+      if (hasNotices) await eventually("both toasts", () => toasts.length >= 2 || undefined)
+      const claimed = new RegExp(
+        `^Baton: task ${task.taskID} is claimed: By your other session ${first} since 20[-0-9]+ [0-9:]+\\.$`,
+      )
+      const expected = [`Baton: task ${task.taskID}: ${TASK.title} · open`, expect.stringMatching(claimed)]
+      expect(toasts).toEqual(hasNotices ? expected : [])
+      await task.restart()
+      // It tells its plugins only when the folder is opened again.
+      if (binary.version === "1.3.2") await createSession(task)
+      await awaitClaim(task, null)
+    },
+  )
 
   once(
     promised(["claim.B2", "queue.A6"], "an exclusive claim of a session at work refuses another's changes"),

@@ -126,7 +126,7 @@ const late = (hooks) => {
 
   const fully = promised(
     ["start.A1", "trust.B1"],
-    "in serve, too; a role has its protocol, a child its parent's task, whatever task the order names",
+    "in serve, too, a role has its protocol, a child its parent's task, whatever task the order names",
   )
   test(fully, async () => {
     let order = ""

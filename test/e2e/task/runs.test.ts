@@ -93,7 +93,7 @@ const CASES: Record<string, Case> = {
     kind: "question",
     log: /^Run 1 ended: question: no access to the registry; blocked /,
   },
-  "a permission that nobody gives": {
+  "a permission that is never given": {
     script: () => steps(bash("true"), bash("rm -rf build")),
     config: { permission: { bash: { "*": "allow", "rm *": "ask" } } },
     status: "blocked",

@@ -105,7 +105,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
 })
 
 describe.each(linesOf(0))("OpenCode $version", (binary) => {
-  test(promised("task.C1", "opencode run takes it as an argument, a resumed session, too"), async () => {
+  test(promised("task.C1", "opencode run takes a task as an argument, in a resumed session, too"), async () => {
     const task = await openTaskProject(binary, noted)
     const other = await task.ledger.addTask({ ...TASK, specification: "Tabs count as eight columns." })
     const result = await task.run("", { args: [`Work on ${task.taskID}`] })

@@ -137,7 +137,7 @@ describe("the demo on a machine with Node and npm only", () => {
 
 const describeMore = (): void => {
   test(
-    promised(["repo.A2", "install.E3"], "starts at once again; without Baton it loses the task"),
+    promised(["repo.A2", "install.E3"], "the demo starts at once again; without Baton it loses the task"),
     async () => {
       const { exitCode, stdout, stderr } = await checkout.demo(["--without-baton"])
       expect(exitCode, stdout + stderr).toBe(1)
@@ -211,7 +211,7 @@ const describeMore = (): void => {
   )
 
   test(
-    promised("install.E3", "interrupted, it ends what it started"),
+    promised("install.E3", "an interrupted demo ends what it started"),
     async () => {
       let listed: ReturnType<typeof readProcesses> | undefined
       let demo = -1

@@ -160,10 +160,13 @@ describe.each(NEWEST_OR_ALL)("a tour with OpenCode $version", (binary) => {
     expect(seen.observed.webExit).toBe(0)
   })
 
-  test.skipIf(!hasChromium)(promised("tour.A8", "its page shows the same in a browser"), () => {
-    for (const part of ["my-project", seen.taskID, TASK.title, `Handoff to ${seen.handedTo}`])
-      expect(seen.observed.page).toContain(part)
-  })
+  test.skipIf(!hasChromium)(
+    promised("tour.A8", "the page of baton observe shows the same session and task in a browser"),
+    () => {
+      for (const part of ["my-project", seen.taskID, TASK.title, `Handoff to ${seen.handedTo}`])
+        expect(seen.observed.page).toContain(part)
+    },
+  )
 
   test(promised("tour.A9", "uninstalled, all is as before but the users' and agents' work"), () => {
     const { before, after, home } = seen.trees

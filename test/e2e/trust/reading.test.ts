@@ -46,7 +46,7 @@ const UNREADABLE: [what: string, make: (path: string) => void][] = [
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
   test.each(casesOf(binary, UNREADABLE))(
-    promised(["trust.A4", "faults.F1"], "works on when all that Baton reads are %s"),
+    promised(["trust.A4", "faults.F1"], "OpenCode works on when all that Baton reads are %s"),
     async (_what, make) => {
       const task = await openTaskProject(binary, compactsOnce)
       await runWell(task, task.message)

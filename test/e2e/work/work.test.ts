@@ -32,7 +32,7 @@ const ended = (events: Awaited<ReturnType<WorkProject["work"]>>["events"]) =>
 
 describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
   const once = testsOnce(binary)
-  once(promised("work.B1", "works through a queue of 20 tasks with dependencies, by two workers"), async () => {
+  once(promised("work.B1", "two workers work through a queue of 20 tasks with dependencies"), async () => {
     const work = await openWorkProject(
       binary,
       doing((task) => bash(`echo ${task} >>done.txt`)),

@@ -164,23 +164,26 @@ describe("a session's claim", () => {
     },
   )
 
-  test(promised("claim.B1", "that was released from outside is claimed again by the user's next message"), async () => {
-    const { claims, calls, log, releaseFromOutside } = setUp()
-    await claims.toolStarting(first, "read")
-    releaseFromOutside("ses_1")
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    await claims.toolStarting(first, "read")
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1"])
-    expect(log.lines.map(({ message }) => message)).toContain("the claim was released from outside")
-    await claims.userArrived("ses_1")
-    await claims.toolStarting(first, "read")
-    expect(calls.at(-1)).toBe(`claim ${TASK} ses_1`)
-    releaseFromOutside("ses_1")
-    await claims.userArrived("ses_1")
-    await claims.toolStarting(first, "read")
-    expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
-  })
+  test(
+    promised("claim.B1", "a task that was released from outside is claimed again by the user's next message"),
+    async () => {
+      const { claims, calls, log, releaseFromOutside } = setUp()
+      await claims.toolStarting(first, "read")
+      releaseFromOutside("ses_1")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      await claims.toolStarting(first, "read")
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls).toEqual([`claim ${TASK} ses_1`, "renew ses_1"])
+      expect(log.lines.map(({ message }) => message)).toContain("the claim was released from outside")
+      await claims.userArrived("ses_1")
+      await claims.toolStarting(first, "read")
+      expect(calls.at(-1)).toBe(`claim ${TASK} ses_1`)
+      releaseFromOutside("ses_1")
+      await claims.userArrived("ses_1")
+      await claims.toolStarting(first, "read")
+      expect(calls.slice(-2), "also before the next renewal").toEqual(["renew ses_1", `claim ${TASK} ses_1`])
+    },
+  )
 
   test(promised("claim.B1", "a claim on a task that is opened again is made again by the next change"), async () => {
     const { claims, calls, reopenTask, world } = setUp([], "exclusive")
@@ -212,14 +215,17 @@ describe("a session's claim", () => {
     expect(calls).toEqual([`claim ${TASK} ses_1`, "end ses_1"])
   })
 
-  test(promised("claim.B1", "that the ledger did not take is tried again, and the session works on"), async () => {
-    const { claims, calls, log } = setUp([DOWN, DOWN], "exclusive")
-    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
-    await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
-    expect(calls).toHaveLength(3)
-    expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
-    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
-  })
+  test(
+    promised("claim.B1", "a claim that the ledger did not take is tried again, and the session works on"),
+    async () => {
+      const { claims, calls, log } = setUp([DOWN, DOWN], "exclusive")
+      expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+      await vi.advanceTimersByTimeAsync(RENEW_EVERY_MS)
+      expect(calls).toHaveLength(3)
+      expect(log.lines.filter(({ level }) => level === "warn")).toHaveLength(1)
+      expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+    },
+  )
 
   test(promised("claim.B1", "a session's claim is kept while the ledger does not answer"), async () => {
     const { claims, calls, world } = setUp([], "exclusive")
@@ -327,21 +333,28 @@ describe("another's claim", () => {
     },
   )
 
-  test(promised("claim.B2", "on a task that is opened again refuses the session that was slower"), async () => {
-    const { claims, told, reopenTask } = setUp([{ kind: "claimed" }, HELD, HELD], "exclusive")
-    await claims.toolStarting(first, "edit")
-    reopenTask("ses_1")
-    for (let change = 0; change < 2; change++) expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
-    expect(told).toHaveLength(1)
-  })
+  test(
+    promised("claim.B2", "another's claim on a task that is opened again refuses the session that was slower"),
+    async () => {
+      const { claims, told, reopenTask } = setUp([{ kind: "claimed" }, HELD, HELD], "exclusive")
+      await claims.toolStarting(first, "edit")
+      reopenTask("ses_1")
+      for (let change = 0; change < 2; change++)
+        expect(await claims.toolStarting(first, "edit")).toContain(HELD.summary)
+      expect(told).toHaveLength(1)
+    },
+  )
 
-  test(promised("claim.B2", "that took the task from a session refuses it the next change"), async () => {
-    const { claims, releaseFromOutside } = setUp([], "exclusive")
-    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
-    releaseFromOutside("ses_1")
-    for (let change = 0; change < 2; change++)
-      expect(await claims.toolStarting(first, "edit")).toMatch(/was released .*next message/)
-    await claims.userArrived("ses_1")
-    expect(await claims.toolStarting(first, "edit")).toBeUndefined()
-  })
+  test(
+    promised("claim.B2", "another's claim that took the task from a session refuses it the next change"),
+    async () => {
+      const { claims, releaseFromOutside } = setUp([], "exclusive")
+      expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+      releaseFromOutside("ses_1")
+      for (let change = 0; change < 2; change++)
+        expect(await claims.toolStarting(first, "edit")).toMatch(/was released .*next message/)
+      await claims.userArrived("ses_1")
+      expect(await claims.toolStarting(first, "edit")).toBeUndefined()
+    },
+  )
 })

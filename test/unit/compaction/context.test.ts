@@ -45,20 +45,23 @@ test(promised("claim.B2", "the note after a compaction tells that another sessio
 })
 
 describe("the context of a compaction", () => {
-  test(promised(["compaction.C2", "faults.F2", "notices.A1"], "warns of unusable prompts"), async () => {
-    const reason = "it is empty"
-    const { deps, logged, told } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
-    expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
-    await loadContext(deps, BINDING, EMPTY_STATE)
-    expect(logged("prompt unusable")).toMatchObject([
-      { level: "warn", extra: { path: "prompts/handoff.md", reason } },
-      { level: "warn", extra: { path: "prompts/worker.md", reason } },
-    ])
-    expect(told).toEqual([
-      "built-in prompt used: prompts/handoff.md: it is empty",
-      "built-in prompt used: prompts/worker.md: it is empty",
-    ])
-  })
+  test(
+    promised(["compaction.C2", "faults.F2", "notices.A1"], "the context of a compaction warns of unusable prompts"),
+    async () => {
+      const reason = "it is empty"
+      const { deps, logged, told } = setUp((name) => ({ kind: "unusable", path: `prompts/${name}.md`, reason }))
+      expect(readInstructions(deps, sessionID)).toBe(DEFAULT_HANDOFF_PROMPT)
+      await loadContext(deps, BINDING, EMPTY_STATE)
+      expect(logged("prompt unusable")).toMatchObject([
+        { level: "warn", extra: { path: "prompts/handoff.md", reason } },
+        { level: "warn", extra: { path: "prompts/worker.md", reason } },
+      ])
+      expect(told).toEqual([
+        "built-in prompt used: prompts/handoff.md: it is empty",
+        "built-in prompt used: prompts/worker.md: it is empty",
+      ])
+    },
+  )
 
   test(
     promised("start.A4", "the context of a compaction names the project's own prompts in one line each, and uses none"),
@@ -126,11 +129,14 @@ describe("what is prepared before the compacting hook is called", () => {
     },
   )
 
-  test(promised("compaction.C9", "that failed is read by the hook itself, and a line says so"), async () => {
-    const { take, logged } = prepare({ failures: 1 })
-    expect(await take()).toMatchObject({ instructions: "Wording 2." })
-    expect(logged("compaction not prepared: the hook reads again")).toMatchObject([{ level: "warn" }])
-  })
+  test(
+    promised("compaction.C9", "what could not be prepared is read by the compacting hook itself, and a line says so"),
+    async () => {
+      const { take, logged } = prepare({ failures: 1 })
+      expect(await take()).toMatchObject({ instructions: "Wording 2." })
+      expect(logged("compaction not prepared: the hook reads again")).toMatchObject([{ level: "warn" }])
+    },
+  )
 
   test(promised("task.B4", "nothing is prepared for a session without a task"), async () => {
     const { take, reads } = prepare({ hasTask: false })

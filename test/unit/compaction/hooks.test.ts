@@ -87,7 +87,7 @@ describe("a session", () => {
     }
   })
 
-  test(promised("task.B2", "whose parent was there before is looked up"), async () => {
+  test(promised("task.B2", "a session whose parent was there before is looked up"), async () => {
     const { create, request, asked } = open()
     await create("ses_1", "ses_0")
     await request("ses_1", CREATED_AT)

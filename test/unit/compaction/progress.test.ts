@@ -121,7 +121,7 @@ describe("work in progress", () => {
     },
   )
 
-  test(promised("sessions.A1", "of a long turn is recorded each minute in which something changed"), async () => {
+  test(promised("sessions.A1", "work of a long turn is recorded each minute in which something changed"), async () => {
     const { change, sections, mark } = setUp()
     for (const path of ["a.ts", "b.ts"]) {
       change(path)
@@ -202,18 +202,21 @@ describe("work in progress", () => {
     expect(await sections(1)).toEqual([expect.stringContaining("```text\nIt is [redacted].\n```")])
   })
 
-  test(promised("words.A3", "that was undone replaces the section, without its words and the answer"), async () => {
-    const { progress, sections, takeTask } = setUp(EMPTY_STATE, [answer("Done as asked.")])
-    progress.changed(BINDING)
-    progress.idle(sessionID)
-    await sections(1)
-    takeTask({ ...BINDING, said: NO_WORDS })
-    await progress.undone(BINDING)
-    const [before, after = ""] = await sections(2)
-    expect(before).toContain("Done as asked.")
-    expect(after).toMatch(/^# Work in progress/)
-    expect(after).not.toMatch(/Done as asked\.|Mind the lexer\.|own words/)
-  })
+  test(
+    promised("words.A3", "an undo replaces the section of work in progress, without its words and the answer"),
+    async () => {
+      const { progress, sections, takeTask } = setUp(EMPTY_STATE, [answer("Done as asked.")])
+      progress.changed(BINDING)
+      progress.idle(sessionID)
+      await sections(1)
+      takeTask({ ...BINDING, said: NO_WORDS })
+      await progress.undone(BINDING)
+      const [before, after = ""] = await sections(2)
+      expect(before).toContain("Done as asked.")
+      expect(after).toMatch(/^# Work in progress/)
+      expect(after).not.toMatch(/Done as asked\.|Mind the lexer\.|own words/)
+    },
+  )
 
   test(promised("words.B4", "a session is at work in the middle of a turn, and not after it"), async () => {
     const { progress, isAtWork } = setUp()
@@ -247,15 +250,18 @@ describe("work in progress", () => {
       isTold: false,
     },
     { on: "an unknown task", task: OTHER_BINDING, stored: older, title: "Handoff after compaction 1", isTold: true },
-  ])(promised(["sessions.A1", "task.B3"], "after a compaction on $on"), async ({ task, stored, title, isTold }) => {
-    const { progress, change, takeTask, sections } = setUp(stored)
-    takeTask(task)
-    change("a.ts")
-    progress.idle(sessionID)
-    const [section = ""] = await sections(1)
-    expect(section).toMatch(new RegExp(`^# ${title} \\(session ${sessionID}`))
-    expect(section.includes(compaction.summary)).toBe(isTold)
-  })
+  ])(
+    promised(["sessions.A1", "task.B3"], "work after a compaction on $on is recorded"),
+    async ({ task, stored, title, isTold }) => {
+      const { progress, change, takeTask, sections } = setUp(stored)
+      takeTask(task)
+      change("a.ts")
+      progress.idle(sessionID)
+      const [section = ""] = await sections(1)
+      expect(section).toMatch(new RegExp(`^# ${title} \\(session ${sessionID}`))
+      expect(section.includes(compaction.summary)).toBe(isTold)
+    },
+  )
 
   test.each([
     { name: "in the middle of a turn", ...HERE, pid: DEAD, crashed: 1, records: 1 },
@@ -265,37 +271,43 @@ describe("work in progress", () => {
     { name: "on another machine, perhaps", ...HERE, host: "other", pid: DEAD, crashed: 0, records: 0 },
     { name: "not at all", ...HERE, startedAt: startOfProcess(process.pid), crashed: 0, records: 0 },
     { name: "not at all, though its start is unknown", ...HERE, crashed: 0, records: 0 },
-  ])(promised("sessions.A1", "of a process that ended $name"), async ({ crashed, records, activeAt, ...ended }) => {
-    const { progress, change, sections, added, file, mark } = setUp({ ...EMPTY_STATE, activeAt })
-    change("a.ts")
-    mkdirSync(join(file, ".."), { recursive: true })
-    const since = "2026-01-01T00:00:00.000Z"
-    writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, startedAt: "", ...ended }))
-    await progress.recover()
-    const end = `- The session ended in the middle of the turn of ${since}`
-    const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}\n\n## The user's own words`)
-    expect(await sections(records)).toEqual(
-      Array(records).fill(crashed ? expect.stringMatching(section) : expect.anything()),
-    )
-    const logs = added.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
-    expect(logs).toEqual(Array(crashed).fill(`Session ${sessionID} ended in the middle of the turn of ${since}`))
-    expect(mark() === undefined).toBe(records > 0)
-  })
+  ])(
+    promised("sessions.A1", "the work of a process that ended $name is recorded or left"),
+    async ({ crashed, records, activeAt, ...ended }) => {
+      const { progress, change, sections, added, file, mark } = setUp({ ...EMPTY_STATE, activeAt })
+      change("a.ts")
+      mkdirSync(join(file, ".."), { recursive: true })
+      const since = "2026-01-01T00:00:00.000Z"
+      writeFileSync(file, JSON.stringify({ version: 1, sessionID, since, startedAt: "", ...ended }))
+      await progress.recover()
+      const end = `- The session ended in the middle of the turn of ${since}`
+      const section = new RegExp(`^#.*, ${activeAt ?? since}\\)\n[^]* a\\.ts ×1\n${end}\n\n## The user's own words`)
+      expect(await sections(records)).toEqual(
+        Array(records).fill(crashed ? expect.stringMatching(section) : expect.anything()),
+      )
+      const logs = added.flatMap((entry) => (entry.kind === "log" ? [entry.message] : []))
+      expect(logs).toEqual(Array(crashed).fill(`Session ${sessionID} ended in the middle of the turn of ${since}`))
+      expect(mark() === undefined).toBe(records > 0)
+    },
+  )
 
-  test(promised(["sessions.A1", "task.B3"], "of a process that ended goes to the task it was done for"), async () => {
-    const ended = setUp()
-    ended.change("a.ts")
-    const next = setUp(ended.sessionState())
-    next.takeTask(OTHER_BINDING)
-    mkdirSync(join(next.file, ".."), { recursive: true })
-    writeFileSync(next.file, JSON.stringify({ ...ended.mark(), pid: DEAD }))
-    await next.progress.recover()
-    expect(next.added).toMatchObject([
-      { kind: "handoff", taskID, section: expect.stringContaining("a.ts ×1") },
-      { kind: "log", taskID },
-    ])
-    ended.takeTask(OTHER_BINDING)
-    ended.change("b.ts")
-    expect(ended.mark()).toMatchObject({ taskID: OTHER_BINDING.taskID })
-  })
+  test(
+    promised(["sessions.A1", "task.B3"], "the work of a process that ended goes to the task it was done for"),
+    async () => {
+      const ended = setUp()
+      ended.change("a.ts")
+      const next = setUp(ended.sessionState())
+      next.takeTask(OTHER_BINDING)
+      mkdirSync(join(next.file, ".."), { recursive: true })
+      writeFileSync(next.file, JSON.stringify({ ...ended.mark(), pid: DEAD }))
+      await next.progress.recover()
+      expect(next.added).toMatchObject([
+        { kind: "handoff", taskID, section: expect.stringContaining("a.ts ×1") },
+        { kind: "log", taskID },
+      ])
+      ended.takeTask(OTHER_BINDING)
+      ended.change("b.ts")
+      expect(ended.mark()).toMatchObject({ taskID: OTHER_BINDING.taskID })
+    },
+  )
 })

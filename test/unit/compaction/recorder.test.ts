@@ -149,18 +149,21 @@ test(promised("task.B3", "a task that the session changed to is in the note of t
   expect(added).toEqual(recorded)
 })
 
-test.each(["the ledger", "the outbox"])(promised("compaction.C7", "another's record is known by %s"), async (place) => {
-  const known: Known = {}
-  const here = setUp(new Map(), known)
-  await here.record(OTHER_BINDING, compaction(1))
-  const there = setUp(new Map(here.disk))
-  await there.record(BINDING, compaction(2))
-  if (place === "the outbox") known.waiting = there.added
-  else known.handoff = newestHandoff(there.added)
-  expect((await here.record(BINDING, compaction(2))).note).toContain("compaction 2 of this session")
-  await here.record(BINDING, compaction(3))
-  expect(messages(here.added)).toEqual(["Compaction 1: Summary 1.", "Compaction 3: Summary 3."])
-})
+test.each(["the ledger", "the outbox"])(
+  promised("compaction.C7", "another process's record is known by %s"),
+  async (place) => {
+    const known: Known = {}
+    const here = setUp(new Map(), known)
+    await here.record(OTHER_BINDING, compaction(1))
+    const there = setUp(new Map(here.disk))
+    await there.record(BINDING, compaction(2))
+    if (place === "the outbox") known.waiting = there.added
+    else known.handoff = newestHandoff(there.added)
+    expect((await here.record(BINDING, compaction(2))).note).toContain("compaction 2 of this session")
+    await here.record(BINDING, compaction(3))
+    expect(messages(here.added)).toEqual(["Compaction 1: Summary 1.", "Compaction 3: Summary 3."])
+  },
+)
 
 test(promised("compaction.C7", "a summary that a fork brought along has a note and no record"), async () => {
   const { record, added, sessionStates } = setUp(new Map(), { bornAt: 5 })
@@ -261,7 +264,7 @@ test(promised("compaction.C8", "an empty summary keeps the last handoff with a t
   expect((await sessionStates.load("ses_1")).lastHandoff?.text).toBe("Summary 1.")
 })
 
-test(promised(["compaction.C8", "task.B3"], "an empty one brings no earlier task's handoff along"), async () => {
+test(promised(["compaction.C8", "task.B3"], "an empty summary brings no earlier task's handoff along"), async () => {
   const { record, added } = setUp()
   await record(BINDING, compaction(1))
   await record(OTHER_BINDING, compaction(1))

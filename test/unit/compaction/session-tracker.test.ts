@@ -141,34 +141,37 @@ test(promised("compaction.C5", "tool uses of a resumed session count while its t
   expect(activeAt).toBe("2026-01-01T00:00:00.000Z")
 })
 
-test(promised("compaction.C7", "one that ends while an earlier one is being recorded is recorded too"), async () => {
-  const messages = [userSays("Task: ts-b54507")]
-  const isRecording = createDeferred<void>()
-  const goOn = createDeferred<void>()
-  const lines: string[] = []
-  const { turns } = setUp(createFakeSessions(new Map([[sessionID, { messages }]])), {
-    binding: BINDING,
-    add: async (entry) => {
-      isRecording.resolve()
-      await goOn.promise
-      if (entry.kind === "log") lines.push(entry.message.replace(/ \(.*/, ""))
-    },
-  })
-  const compact = (number: number): void => {
-    const [id, parentID] = [`msg_${number}b`, `msg_${number}a`]
-    const ended = { summary: true, finish: "stop", time: { created: number, completed: number } }
-    messages.push(asksToCompact(parentID), assistantMessage(`Summary ${number}.`, ended, { id, parentID }))
-    turns.observe({ type: "session.compacted", properties: { sessionID } })
-  }
-  compact(1)
-  await isRecording.promise
-  compact(2)
-  // Until the messages were read.
-  await new Promise(setImmediate)
-  compact(3)
-  goOn.resolve()
-  await expect.poll(() => lines).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`))
-})
+test(
+  promised("compaction.C7", "a compaction that ends while an earlier one is being recorded is recorded too"),
+  async () => {
+    const messages = [userSays("Task: ts-b54507")]
+    const isRecording = createDeferred<void>()
+    const goOn = createDeferred<void>()
+    const lines: string[] = []
+    const { turns } = setUp(createFakeSessions(new Map([[sessionID, { messages }]])), {
+      binding: BINDING,
+      add: async (entry) => {
+        isRecording.resolve()
+        await goOn.promise
+        if (entry.kind === "log") lines.push(entry.message.replace(/ \(.*/, ""))
+      },
+    })
+    const compact = (number: number): void => {
+      const [id, parentID] = [`msg_${number}b`, `msg_${number}a`]
+      const ended = { summary: true, finish: "stop", time: { created: number, completed: number } }
+      messages.push(asksToCompact(parentID), assistantMessage(`Summary ${number}.`, ended, { id, parentID }))
+      turns.observe({ type: "session.compacted", properties: { sessionID } })
+    }
+    compact(1)
+    await isRecording.promise
+    compact(2)
+    // Until the messages were read.
+    await new Promise(setImmediate)
+    compact(3)
+    goOn.resolve()
+    await expect.poll(() => lines).toEqual([1, 2, 3].map((number) => `Compaction ${number}: Summary ${number}.`))
+  },
+)
 
 test(promised(["task.B3", "start.A2"], "a task named after a compaction stands beside its message"), async () => {
   const compactedAt = Date.parse(BINDING.boundAt) - 1
@@ -296,19 +299,31 @@ describe.each([true, false])("the messages that the compacting hook asks for (cu
     }
   }
 
-  test.each([10, 10_000])(promised("speed.G2", "are the newest ten of %i seen or compacted before"), async (count) => {
-    const { seeTurn, compact } = open(count)
-    await seeTurn()
-    expect(await compact()).toEqual([10])
-    const lastHandoff = { summaryID: "msg_0", text: "The handoff." }
-    const later = open(count, { ...EMPTY_STATE, count: 1, recorded: ["msg_0"], lastHandoff })
-    expect(await later.compact()).toEqual([10])
-  })
+  test.each([10, 10_000])(
+    promised(
+      "speed.G2",
+      "the messages that the compacting hook asks for are the newest ten of %i seen or compacted before",
+    ),
+    async (count) => {
+      const { seeTurn, compact } = open(count)
+      await seeTurn()
+      expect(await compact()).toEqual([10])
+      const lastHandoff = { summaryID: "msg_0", text: "The handoff." }
+      const later = open(count, { ...EMPTY_STATE, count: 1, recorded: ["msg_0"], lastHandoff })
+      expect(await later.compact()).toEqual([10])
+    },
+  )
 
-  test(promised("speed.G2", "are at most 10 pages of 50 more where nothing is known of the session"), async () => {
-    expect(await open(10).compact()).toEqual([50, 10])
-    const many = await open(10_000).compact()
-    expect(many.filter((limit) => limit === 10)).toEqual([10])
-    expect(many.filter((limit) => limit === 50)).toHaveLength(cursors ? 10 : 1)
-  })
+  test(
+    promised(
+      "speed.G2",
+      "the compacting hook asks for at most 10 pages of 50 more where nothing is known of the session",
+    ),
+    async () => {
+      expect(await open(10).compact()).toEqual([50, 10])
+      const many = await open(10_000).compact()
+      expect(many.filter((limit) => limit === 10)).toEqual([10])
+      expect(many.filter((limit) => limit === 50)).toHaveLength(cursors ? 10 : 1)
+    },
+  )
 })

@@ -84,10 +84,13 @@ describe("a summary", () => {
     },
   )
 
-  test.each(GOOD)(promised("words.A4", "with %s is as good as the one before, or alone"), (_what, summary) => {
-    for (const before of [BEFORE, ""])
-      expect(judgeSummary(summary, before, DEFAULT_HANDOFF_PROMPT)).toEqual({ saysLess: false })
-  })
+  test.each(GOOD)(
+    promised("words.A4", "a summary with %s is as good as the one before, or alone"),
+    (_what, summary) => {
+      for (const before of [BEFORE, ""])
+        expect(judgeSummary(summary, before, DEFAULT_HANDOFF_PROMPT)).toEqual({ saysLess: false })
+    },
+  )
 
   test(promised("words.A4", "a summary that is empty says less, also where nothing was before"), () => {
     const verdict = { saysLess: true, remark: "The summary of this compaction was empty" }

@@ -55,7 +55,7 @@ const setUp = (known: Known = {}) => {
 }
 
 describe("/task", () => {
-  test(promised("task.D1", "alone shows the task and what is ready, and binds nothing"), async () => {
+  test(promised("task.D1", "/task alone shows the task and what is ready, and binds nothing"), async () => {
     const text = await setUp().expand("ses_1", "")
     expect(text).toContain(`This session's task: ${taskID}, ${taskID} (open)`)
     expect(text).toContain("Ready in project:\n- ts-0000aa  ts-0000aa")
@@ -66,11 +66,11 @@ describe("/task", () => {
     ["ts-0000AA", "Task: ts-0000aa\n\nBegin the work on it."],
     ['"ts-0000aa Mind the lexer."', "Task: ts-0000aa\n\nMind the lexer."],
     ["new  Teach it CRLF ", "Task: ts-add002\n\nTeach it CRLF"],
-  ])(promised("task.D1", "%j begins the work"), async (given, text) => {
+  ])(promised("task.D1", "/task with %j begins the work"), async (given, text) => {
     expect(await setUp().expand("ses_1", given)).toBe(text)
   })
 
-  test(promised("task.D1", "done and off end the claim; a second off has nothing to do"), async () => {
+  test(promised("task.D1", "/task done and off end the claim; a second off has nothing to do"), async () => {
     const { expand, calls, released } = setUp()
     expect(await expand("ses_1", "done")).toContain(`Task ${taskID} is done.`)
     expect(await expand("ses_1", "off")).toContain(`it was ${taskID}`)
@@ -80,18 +80,21 @@ describe("/task", () => {
     expect(released).toEqual(["ses_1", "ses_1"])
   })
 
-  test(promised("queue.A4", "queue takes the conversation's label off the session's task, and says so"), async () => {
-    const { expand, ledgerTask, calls, script } = setUp()
-    ledgerTask(taskID).labels = ["conversation", "lexer"]
-    for (const time of ["first", "second"]) expect(await expand("ses_1", "queue"), time).toContain("is in the queue")
-    expect(ledgerTask(taskID).labels).toEqual(["lexer"])
-    expect(calls.filter((call) => call.startsWith("unlabel"))).toEqual([`unlabel ${taskID} conversation`])
-    ledgerTask(taskID).labels = ["conversation"]
-    script.fault = () => "refused"
-    expect(await expand("ses_1", "queue")).toContain(`${taskID} was not put into the queue: scripted refused.`)
-    await expand("ses_1", "off")
-    expect(await expand("ses_1", "queue")).toContain("no task that could be queued")
-  })
+  test(
+    promised("queue.A4", "/task queue takes the conversation's label off the session's task, and says so"),
+    async () => {
+      const { expand, ledgerTask, calls, script } = setUp()
+      ledgerTask(taskID).labels = ["conversation", "lexer"]
+      for (const time of ["first", "second"]) expect(await expand("ses_1", "queue"), time).toContain("is in the queue")
+      expect(ledgerTask(taskID).labels).toEqual(["lexer"])
+      expect(calls.filter((call) => call.startsWith("unlabel"))).toEqual([`unlabel ${taskID} conversation`])
+      ledgerTask(taskID).labels = ["conversation"]
+      script.fault = () => "refused"
+      expect(await expand("ses_1", "queue")).toContain(`${taskID} was not put into the queue: scripted refused.`)
+      await expand("ses_1", "off")
+      expect(await expand("ses_1", "queue")).toContain("no task that could be queued")
+    },
+  )
 
   test(promised("task.D1", "/task says what failed, and which words there are"), async () => {
     const { expand, script } = setUp()
@@ -161,20 +164,23 @@ describe("/task alone", () => {
     },
   )
 
-  test(promised("queue.A5", "with words looks in ids and titles of what is not closed, in any case"), async () => {
-    const { expand, ledgerTask, calls } = setUp({ ids: ids.slice(0, 4) })
-    Object.assign(ledgerTask("ts-000000"), { title: "Teach the Парсер CRLF", status: "in_progress" })
-    Object.assign(ledgerTask("ts-000001"), { title: "Teach the lexer CRLF", labels: ["conversation"] })
-    Object.assign(ledgerTask("ts-000002"), { title: "Teach CRLF", status: "canceled" })
-    expect(await expand("ses_1", "crlf teach")).toContain(
-      "In project:\n- ts-000000  Teach the Парсер CRLF (in progress)\n- ts-000001  Teach the lexer CRLF (open)\n",
-    )
-    expect(await expand("ses_1", "парсер")).toContain("- ts-000000")
-    expect(await expand("ses_1", "0003")).toContain("- ts-000003")
-    expect(await expand("ses_1", "nonsense")).toContain("No task of project that is not closed has “nonsense”")
-    expect(await expand("ses_1", "PROJ-1234 login"), "of another tracker").toContain("“PROJ-1234 login”")
-    expect(calls).toEqual(["show proj-1234"])
-  })
+  test(
+    promised("queue.A5", "/task with words looks in ids and titles of what is not closed, in any case"),
+    async () => {
+      const { expand, ledgerTask, calls } = setUp({ ids: ids.slice(0, 4) })
+      Object.assign(ledgerTask("ts-000000"), { title: "Teach the Парсер CRLF", status: "in_progress" })
+      Object.assign(ledgerTask("ts-000001"), { title: "Teach the lexer CRLF", labels: ["conversation"] })
+      Object.assign(ledgerTask("ts-000002"), { title: "Teach CRLF", status: "canceled" })
+      expect(await expand("ses_1", "crlf teach")).toContain(
+        "In project:\n- ts-000000  Teach the Парсер CRLF (in progress)\n- ts-000001  Teach the lexer CRLF (open)\n",
+      )
+      expect(await expand("ses_1", "парсер")).toContain("- ts-000000")
+      expect(await expand("ses_1", "0003")).toContain("- ts-000003")
+      expect(await expand("ses_1", "nonsense")).toContain("No task of project that is not closed has “nonsense”")
+      expect(await expand("ses_1", "PROJ-1234 login"), "of another tracker").toContain("“PROJ-1234 login”")
+      expect(calls).toEqual(["show proj-1234"])
+    },
+  )
 })
 
 describe("a ledger that does not answer", () => {
@@ -199,7 +205,7 @@ describe("the first message as a task", () => {
     [{}, ["ts-add002 msg_1"]],
     [{ autoTask: false }, []],
     [{ isFork: true }, []],
-  ])(promised("task.D2", "with %j binds %j"), async (known, ids) => {
+  ])(promised("task.D2", "a first message with %j binds %j"), async (known, ids) => {
     const { begin, bound } = setUp(known)
     expect(await begin("ses_1", FIRST)).toBe(ids.length > 0)
     expect(bound).toEqual(ids)
@@ -292,15 +298,18 @@ describe("the task of a message that was undone", () => {
 })
 
 describe("the tools for an agent without a shell", () => {
-  test(promised("task.D3", "show the task and log to it through the outbox"), async () => {
-    const { show, log, logged, script } = setUp()
-    expect(await show("ses_1")).toContain(`${taskID}: ${taskID} (open)`)
-    for (let again = 0; again < 2; again++) expect(await log("ses_1", "Checkpoint")).toBe(`Logged to ${taskID}`)
-    // Each line has an id, so that the same words are two records.
-    const message = expect.stringMatching(/^Checkpoint \[[0-9a-f]{8}\]$/)
-    expect(logged).toEqual([1, 2].map(() => ({ kind: "log", taskID, message })))
-    expect(logged[0]).not.toEqual(logged[1])
-    script.readable = false
-    expect(await show("ses_1")).toContain("The ledger does not answer: scripted.")
-  })
+  test(
+    promised("task.D3", "the tools for an agent without a shell show the task and log to it through the outbox"),
+    async () => {
+      const { show, log, logged, script } = setUp()
+      expect(await show("ses_1")).toContain(`${taskID}: ${taskID} (open)`)
+      for (let again = 0; again < 2; again++) expect(await log("ses_1", "Checkpoint")).toBe(`Logged to ${taskID}`)
+      // Each line has an id, so that the same words are two records.
+      const message = expect.stringMatching(/^Checkpoint \[[0-9a-f]{8}\]$/)
+      expect(logged).toEqual([1, 2].map(() => ({ kind: "log", taskID, message })))
+      expect(logged[0]).not.toEqual(logged[1])
+      script.readable = false
+      expect(await show("ses_1")).toContain("The ledger does not answer: scripted.")
+    },
+  )
 })

@@ -42,20 +42,23 @@ const EARLIER: EarlierHandoff = {
 }
 
 describe("the text of the first request", () => {
-  test(promised("start.A1", "it says no specification twice, and keeps within the budget"), () => {
-    const text = "Task: ts-b54507\nCRLF counts."
-    expect(renderTaskNote(inputWith({ ledger: LEDGER }, { text }))).not.toContain("CRLF counts.")
-    expect(renderTaskNote(inputWith({ ledger: LEDGER }))).toContain("CRLF counts.")
-    const long = "Keep what is there. ".repeat(2_000)
-    const input: TaskNoteInput = {
-      ...inputWith({ ledger: { ...LEDGER, specification: untrusted(long) }, said: taskWords(`${long}!`, "Go on.") }),
-      logs: Array.from({ length: 50 }, () => ({ message: untrusted(long), createdAt: "2026-01-01T00:00:00Z" })),
-      earlier: { ...EARLIER, text: long },
-      budget: createBudget(20_000),
-    }
-    expect(input.budget.cost(renderTaskNote(input))).toBeLessThanOrEqual(1)
-    expect(renderTaskNote(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
-  })
+  test(
+    promised("start.A1", "the text of the first request says no specification twice, and keeps within the budget"),
+    () => {
+      const text = "Task: ts-b54507\nCRLF counts."
+      expect(renderTaskNote(inputWith({ ledger: LEDGER }, { text }))).not.toContain("CRLF counts.")
+      expect(renderTaskNote(inputWith({ ledger: LEDGER }))).toContain("CRLF counts.")
+      const long = "Keep what is there. ".repeat(2_000)
+      const input: TaskNoteInput = {
+        ...inputWith({ ledger: { ...LEDGER, specification: untrusted(long) }, said: taskWords(`${long}!`, "Go on.") }),
+        logs: Array.from({ length: 50 }, () => ({ message: untrusted(long), createdAt: "2026-01-01T00:00:00Z" })),
+        earlier: { ...EARLIER, text: long },
+        budget: createBudget(20_000),
+      }
+      expect(input.budget.cost(renderTaskNote(input))).toBeLessThanOrEqual(1)
+      expect(renderTaskNote(input)).toMatch(/last handoff cut to \d+ of \d+ characters/)
+    },
+  )
 
   test(promised("start.A3", "each state of a task is told to the user in one way"), () => {
     const noticeOf = (status: string) => taskNotice(inputWith({ ledger: { ...LEDGER, status: untrusted(status) } }))
@@ -81,29 +84,32 @@ describe("the text of the first request", () => {
     expect(text).toContain("CRLF counts.")
   })
 
-  test(promised("words.B4", "it calls a writer another agent only while it is at work"), () => {
-    const opening = (isAtWork: boolean, kind: OtherHandoff["kind"]) => {
-      const section =
-        "# Handoff after compaction 1 (session ses_3, summary msg_3, 2026-01-01T00:00:00.000Z)\n\nBy ses_3."
-      return renderTaskNote({
-        ...inputWith({ ledger: LEDGER }),
-        earlier: { ...EARLIER, isAtWork, others: [{ section, kind }] },
-      })
-    }
-    const who = "(session ses_3, 2026-01-01 00:00 UTC)"
-    const earlier = opening(false, "earlier")
-    expect(earlier).toContain("Another session has worked on it: go on where it stands, do not start over.")
-    expect(earlier).toContain("Written 2026-01-01 00:00 UTC by session ses_2. `read_session`")
-    expect(earlier).toContain(
-      `### Handoff of an earlier session on this task ${who}\nIts files are this task's files. What is newer counts.\n\n\`\`\`text\nBy ses_3.`,
-    )
-    expect(earlier).not.toContain("another agent")
-    const now = opening(true, "at work")
-    expect(now).toContain("by session ses_2, which works on the task now: its work is not yours.")
-    expect(now).toContain(`### Handoff of another agent that works on this task now ${who}\nIts work is not yours:`)
-    const below = `### Handoff of a subagent on this task ${who}\nIt had its order from an agent, not from the user.`
-    expect(opening(false, "subagent")).toContain(below)
-  })
+  test(
+    promised("words.B4", "the text of the first request calls a writer another agent only while it is at work"),
+    () => {
+      const opening = (isAtWork: boolean, kind: OtherHandoff["kind"]) => {
+        const section =
+          "# Handoff after compaction 1 (session ses_3, summary msg_3, 2026-01-01T00:00:00.000Z)\n\nBy ses_3."
+        return renderTaskNote({
+          ...inputWith({ ledger: LEDGER }),
+          earlier: { ...EARLIER, isAtWork, others: [{ section, kind }] },
+        })
+      }
+      const who = "(session ses_3, 2026-01-01 00:00 UTC)"
+      const earlier = opening(false, "earlier")
+      expect(earlier).toContain("Another session has worked on it: go on where it stands, do not start over.")
+      expect(earlier).toContain("Written 2026-01-01 00:00 UTC by session ses_2. `read_session`")
+      expect(earlier).toContain(
+        `### Handoff of an earlier session on this task ${who}\nIts files are this task's files. What is newer counts.\n\n\`\`\`text\nBy ses_3.`,
+      )
+      expect(earlier).not.toContain("another agent")
+      const now = opening(true, "at work")
+      expect(now).toContain("by session ses_2, which works on the task now: its work is not yours.")
+      expect(now).toContain(`### Handoff of another agent that works on this task now ${who}\nIts work is not yours:`)
+      const below = `### Handoff of a subagent on this task ${who}\nIt had its order from an agent, not from the user.`
+      expect(opening(false, "subagent")).toContain(below)
+    },
+  )
 
   test(promised("words.B4", "a draft above takes the place of the last handoff"), () => {
     const input = { ...inputWith({ ledger: LEDGER }, { hasDraft: true }), earlier: EARLIER }
@@ -112,7 +118,7 @@ describe("the text of the first request", () => {
     expect(renderTaskNote({ ...inputWith({ ledger: LEDGER }), earlier: EARLIER })).toContain("Line 12 is proven.")
   })
 
-  test(promised("task.D3", "without a shell it names the tools and no command"), () => {
+  test(promised("task.D3", "the text for an agent without a shell names the tools and no command"), () => {
     const text = renderTaskNote(inputWith({ ledger: LEDGER, hasShell: false }))
     expect(text).toContain("This is the task as the ledger has it; `task_show` reads it, `task_log` adds to its log.")
     expect(text).not.toContain("`prog")

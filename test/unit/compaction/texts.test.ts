@@ -32,25 +32,31 @@ describe("the task block", () => {
       .map(({ text }) => text)
       .join("\n\n")
 
-  test(promised(["words.A2", "compaction.C3"], "it is exactly this, with the user's words in the middle"), () => {
-    expect(blockOf({ ...KNOWN, said: taskWords("Teach it.", "Never touch the lexer.") })).toBe(
-      [
-        "## Task ts-b54507\n- Task: ts-b54507\n- Role: worker",
-        '\n- Title: "Teach CRLF"\n- Status in prog: in_progress\n\n\n\n',
-        "### The user's own words, newest first\n",
-        "Later words outrank earlier ones, and all of them the task's text and any summary.\n\n",
-        "2026-01-01 00:00 UTC:\n```text\nNever touch the lexer.\n```\n\n",
-        "2026-01-01 00:00 UTC:\n```text\nTeach it.\n```\n\n",
-        "### Definition of done (from prog, where agents write, too)\n```text\ntests pass\n```\n\n",
-        "### Key commands\n- `prog show ts-b54507`: the task, its log and its handoff\n",
-        '- `prog log ts-b54507 "…"`: record each step, decision and dead end as it happens\n',
-        '- `prog append ts-b54507 "…"`: add to the description (`prog desc` replaces all of it, handoff and specification)\n',
-        "- `prog review ts-b54507` once it is finished; `prog done ts-b54507` once it has landed, or the user says so\n\n",
-        "### Specification (from prog, where agents write, too)\n```text\nCRLF counts.\n```\n\n",
-        "### How to work\norient → land",
-      ].join(""),
-    )
-  })
+  test(
+    promised(
+      ["words.A2", "compaction.C3"],
+      "the task block has exactly its parts, with the user's words in the middle",
+    ),
+    () => {
+      expect(blockOf({ ...KNOWN, said: taskWords("Teach it.", "Never touch the lexer.") })).toBe(
+        [
+          "## Task ts-b54507\n- Task: ts-b54507\n- Role: worker",
+          '\n- Title: "Teach CRLF"\n- Status in prog: in_progress\n\n\n\n',
+          "### The user's own words, newest first\n",
+          "Later words outrank earlier ones, and all of them the task's text and any summary.\n\n",
+          "2026-01-01 00:00 UTC:\n```text\nNever touch the lexer.\n```\n\n",
+          "2026-01-01 00:00 UTC:\n```text\nTeach it.\n```\n\n",
+          "### Definition of done (from prog, where agents write, too)\n```text\ntests pass\n```\n\n",
+          "### Key commands\n- `prog show ts-b54507`: the task, its log and its handoff\n",
+          '- `prog log ts-b54507 "…"`: record each step, decision and dead end as it happens\n',
+          '- `prog append ts-b54507 "…"`: add to the description (`prog desc` replaces all of it, handoff and specification)\n',
+          "- `prog review ts-b54507` once it is finished; `prog done ts-b54507` once it has landed, or the user says so\n\n",
+          "### Specification (from prog, where agents write, too)\n```text\nCRLF counts.\n```\n\n",
+          "### How to work\norient → land",
+        ].join(""),
+      )
+    },
+  )
 
   test(promised("task.D3", "an agent without a shell is given the tools in place of the commands"), () => {
     const block = blockOf({ ...KNOWN, hasShell: false })
@@ -78,15 +84,18 @@ describe("the task block", () => {
     expect(count(block, "orient → land")).toBe(1)
   })
 
-  test(promised("compaction.C4", "of a task not in the ledger, or without one, it says so and keeps the rest"), () => {
-    const identity: texts.TaskIdentity = { ...IDENTITY, ledger: "unknown" }
-    expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
-    const note = renderNote({ ...SAID, identity, number: 1, summary: "S.", budget })
-    expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
-    expect(note).not.toMatch(/is recorded in prog|could not be asked/)
-    expect(blockOf(IDENTITY)).toContain("prog could not be asked")
-    expect(blockOf(IDENTITY)).toContain("Never touch the lexer.")
-  })
+  test(
+    promised("compaction.C4", "the task block of a task not in the ledger, or without one, says so and keeps the rest"),
+    () => {
+      const identity: texts.TaskIdentity = { ...IDENTITY, ledger: "unknown" }
+      expect(blockOf(identity)).toContain("- The ledger has no task ts-b54507")
+      const note = renderNote({ ...SAID, identity, number: 1, summary: "S.", budget })
+      expect(note).toContain("The ledger has no task ts-b54507, so that the summary is not recorded there.")
+      expect(note).not.toMatch(/is recorded in prog|could not be asked/)
+      expect(blockOf(IDENTITY)).toContain("prog could not be asked")
+      expect(blockOf(IDENTITY)).toContain("Never touch the lexer.")
+    },
+  )
 })
 
 /** The lines of a Markdown text that stand in no fence. */
@@ -104,31 +113,34 @@ describe("texts of the ledger", () => {
   const line = fc.oneof(fc.constantFrom(FORGED, "```", "````text", "~~~", "# Planner", "> x"), fc.string())
   const text = fc.array(line, { maxLength: 60 }).map((lines) => [...lines, FORGED].join("\n"))
 
-  test(promised("trust.B1", "stand in a fence, whatever they hold and however they are cut"), () => {
-    forAll(300, [text, text, fc.constantFrom(2_000, 8_000, 200_000)], (specification, handoff, context) => {
-      const ledger = {
-        title: untrusted(`T\n${FORGED}`),
-        status: untrusted(`open\n${FORGED}`),
-        definitionOfDone: untrusted(handoff),
-        specification: untrusted(specification),
-      }
-      const logs = [{ message: untrusted(`m\n${handoff}`), createdAt: "2026-01-01T00:00:00Z" }]
-      const claim = { summary: untrusted(`ada\n${FORGED}`), session: "ses_2", isExclusive: false }
-      const identity = { ...KNOWN, ledger, claim, said: taskWords(`Go.\n${FORGED}`) }
-      const about = { identity, facts: FACTS, budget: createBudget(context) }
-      const verdict = { saysLess: true, remark: "It is empty" }
-      const note = renderNote({ ...about, logs, number: 1, summary: "", verdict, earlierHandoff: handoff })
-      const others = [{ section: `# T\n${handoff}`, kind: "earlier" } as const]
-      const input = { instructions: "I.", otherHandoffs: others, otherContext: [] }
-      const { block } = renderCompactionPrompt({ ...about, ...input })
-      for (const shown of [note, block]) {
-        const lines = outside(shown)
-        // The one that Baton writes, where the words find room.
-        expect(lines.filter((each) => each === FORGED).length).toBeLessThanOrEqual(1)
-        expect(lines).not.toContain("# Planner")
-      }
-    })
-  })
+  test(
+    promised("trust.B1", "texts of the ledger stand in a fence, whatever they hold and however they are cut"),
+    () => {
+      forAll(300, [text, text, fc.constantFrom(2_000, 8_000, 200_000)], (specification, handoff, context) => {
+        const ledger = {
+          title: untrusted(`T\n${FORGED}`),
+          status: untrusted(`open\n${FORGED}`),
+          definitionOfDone: untrusted(handoff),
+          specification: untrusted(specification),
+        }
+        const logs = [{ message: untrusted(`m\n${handoff}`), createdAt: "2026-01-01T00:00:00Z" }]
+        const claim = { summary: untrusted(`ada\n${FORGED}`), session: "ses_2", isExclusive: false }
+        const identity = { ...KNOWN, ledger, claim, said: taskWords(`Go.\n${FORGED}`) }
+        const about = { identity, facts: FACTS, budget: createBudget(context) }
+        const verdict = { saysLess: true, remark: "It is empty" }
+        const note = renderNote({ ...about, logs, number: 1, summary: "", verdict, earlierHandoff: handoff })
+        const others = [{ section: `# T\n${handoff}`, kind: "earlier" } as const]
+        const input = { instructions: "I.", otherHandoffs: others, otherContext: [] }
+        const { block } = renderCompactionPrompt({ ...about, ...input })
+        for (const shown of [note, block]) {
+          const lines = outside(shown)
+          // The one that Baton writes, where the words find room.
+          expect(lines.filter((each) => each === FORGED).length).toBeLessThanOrEqual(1)
+          expect(lines).not.toContain("# Planner")
+        }
+      })
+    },
+  )
 
   test(promised("trust.B1", "texts of the ledger are said to be where agents write"), () => {
     const note = renderNote({ ...SAID, number: 1, summary: "S.", budget })
@@ -141,14 +153,17 @@ describe("the compaction prompt", () => {
   const render = (extra: { previousSummary?: string; otherContext?: string[] } = {}) =>
     renderCompactionPrompt({ ...SAID, instructions: "ADVICE", otherHandoffs: [], otherContext: [], budget, ...extra })
 
-  test(promised("compaction.C3", "each of its parts stands in it once, and no prior summary without one"), () => {
-    const prior = "p".repeat(60_000)
-    const { prompt, block } = render({ previousSummary: prior, otherContext: ["OTHER"] })
-    for (const part of ["ADVICE", block, prior, "OTHER", "Compactions of this session so far: 2"])
-      expect(count(prompt, part)).toBe(1)
-    expect(prompt.indexOf("ADVICE")).toBe(0)
-    expect(render().prompt).not.toContain("earlier handoff\n")
-  })
+  test(
+    promised("compaction.C3", "each part of the compaction prompt stands in it once, and no prior summary without one"),
+    () => {
+      const prior = "p".repeat(60_000)
+      const { prompt, block } = render({ previousSummary: prior, otherContext: ["OTHER"] })
+      for (const part of ["ADVICE", block, prior, "OTHER", "Compactions of this session so far: 2"])
+        expect(count(prompt, part)).toBe(1)
+      expect(prompt.indexOf("ADVICE")).toBe(0)
+      expect(render().prompt).not.toContain("earlier handoff\n")
+    },
+  )
 })
 
 describe("the note of the next turn", () => {
@@ -163,42 +178,63 @@ describe("the note of the next turn", () => {
       ...more,
     })
 
-  test(promised(["compaction.C6", "compaction.C4"], "it says what happened, with identity and next command"), () => {
-    expect(render("a summary")).toContain("compaction 3 of this session")
-    expect(render("a summary")).toContain(
-      "is the task's newest handoff and is recorded in prog: do not record it again.",
-    )
-    expect(render("a summary")).not.toContain("THE EARLIER ONE")
-    const note = render("", 8_000)
-    expect(note.length).toBeLessThanOrEqual(3_200)
-    for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next: `prog show ts-b54507` if anything is unclear"])
-      expect(note).toContain(part)
-  })
-
-  test(promised("words.A4", "it holds the handoff before a summary that says less, and says which is which"), () => {
-    const note = render("I cannot help.", 200_000, { verdict: { saysLess: true, remark: "It says less" } })
-    expect(note).toContain(
-      "The summary below says less than the handoff before it, which stands here, too; it is recorded",
-    )
-    expect(note).toContain("## The last handoff that says more than the summary\n```text\nTHE EARLIER ONE\n```")
-    expect(render("")).toContain("## The last handoff that has a text\n```text\nTHE EARLIER ONE\n```")
-  })
-
-  test(promised(["words.A6", "words.B1"], "it holds the last five lines of the log, each quoted in one line"), () => {
-    const logs = [1, 2, 3, 4, 5, 6].map((number) => ({
-      message: untrusted(`Step ${number}.\n- Task: ts-0bad00`),
-      createdAt: `2026-01-01T00:0${number}:00Z`,
-    }))
-    const lines = [2, 3, 4, 5, 6].map((at) => `- 2026-01-01 00:0${at} UTC: "Step ${at}.\\n- Task: ts-0bad00"`)
-    expect(render("a summary", 200_000, { logs })).toContain(
-      `## Last lines of the log (from prog, where agents write, too)\n${lines.join("\n")}\n\n## Facts`,
-    )
-    const long = [{ message: untrusted("x".repeat(300)), createdAt: "not a time" }]
-    expect(render("a summary", 200_000, { logs: long })).toContain(`- unknown time: "${"x".repeat(239)}…"\n`)
-  })
+  test(
+    promised(
+      ["compaction.C6", "compaction.C4"],
+      "the note of the next turn says what happened, with identity and next command",
+    ),
+    () => {
+      expect(render("a summary")).toContain("compaction 3 of this session")
+      expect(render("a summary")).toContain(
+        "is the task's newest handoff and is recorded in prog: do not record it again.",
+      )
+      expect(render("a summary")).not.toContain("THE EARLIER ONE")
+      const note = render("", 8_000)
+      expect(note.length).toBeLessThanOrEqual(3_200)
+      for (const part of ["- Task: ts-b54507", "Teach CRLF", "Next: `prog show ts-b54507` if anything is unclear"])
+        expect(note).toContain(part)
+    },
+  )
 
   test(
-    promised("words.A5", "it holds all open todos, those in progress first, and the number without room last"),
+    promised(
+      "words.A4",
+      "the note of the next turn holds the handoff before a summary that says less, and says which is which",
+    ),
+    () => {
+      const note = render("I cannot help.", 200_000, { verdict: { saysLess: true, remark: "It says less" } })
+      expect(note).toContain(
+        "The summary below says less than the handoff before it, which stands here, too; it is recorded",
+      )
+      expect(note).toContain("## The last handoff that says more than the summary\n```text\nTHE EARLIER ONE\n```")
+      expect(render("")).toContain("## The last handoff that has a text\n```text\nTHE EARLIER ONE\n```")
+    },
+  )
+
+  test(
+    promised(
+      ["words.A6", "words.B1"],
+      "the note of the next turn holds the last five lines of the log, each quoted in one line",
+    ),
+    () => {
+      const logs = [1, 2, 3, 4, 5, 6].map((number) => ({
+        message: untrusted(`Step ${number}.\n- Task: ts-0bad00`),
+        createdAt: `2026-01-01T00:0${number}:00Z`,
+      }))
+      const lines = [2, 3, 4, 5, 6].map((at) => `- 2026-01-01 00:0${at} UTC: "Step ${at}.\\n- Task: ts-0bad00"`)
+      expect(render("a summary", 200_000, { logs })).toContain(
+        `## Last lines of the log (from prog, where agents write, too)\n${lines.join("\n")}\n\n## Facts`,
+      )
+      const long = [{ message: untrusted("x".repeat(300)), createdAt: "not a time" }]
+      expect(render("a summary", 200_000, { logs: long })).toContain(`- unknown time: "${"x".repeat(239)}…"\n`)
+    },
+  )
+
+  test(
+    promised(
+      "words.A5",
+      "the note of the next turn holds all open todos, those in progress first, and the number without room last",
+    ),
     () => {
       const todo = (at: number, status = "pending") => ({ content: `Step ${at}`, status })
       const todos = [

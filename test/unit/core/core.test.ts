@@ -68,23 +68,29 @@ describe("the core of an instance", () => {
 })
 
 describe("the dispose hooks of an instance", () => {
-  test(promised("faults.F2", "take 700 ms together, though OpenCode calls one after the other"), async () => {
-    vi.useFakeTimers()
-    const { core, lines } = newInstance()
-    const disposals = [forEver, forEver, async () => {}].map((stop, at) => core.feature(`f${at}`).dispose(stop))
-    let ended = 0
-    const all = (async () => {
-      for (const dispose of disposals) {
-        await dispose()
-        ended++
-      }
-    })()
-    await vi.advanceTimersByTimeAsync(399)
-    expect(ended).toBe(0)
-    await vi.advanceTimersByTimeAsync(301)
-    await all
-    expect(lines.map(({ level }) => level)).toEqual(["warn", "warn"])
-  })
+  test(
+    promised(
+      "faults.F2",
+      "the dispose hooks of an instance take 700 ms together, though OpenCode calls one after the other",
+    ),
+    async () => {
+      vi.useFakeTimers()
+      const { core, lines } = newInstance()
+      const disposals = [forEver, forEver, async () => {}].map((stop, at) => core.feature(`f${at}`).dispose(stop))
+      let ended = 0
+      const all = (async () => {
+        for (const dispose of disposals) {
+          await dispose()
+          ended++
+        }
+      })()
+      await vi.advanceTimersByTimeAsync(399)
+      expect(ended).toBe(0)
+      await vi.advanceTimersByTimeAsync(301)
+      await all
+      expect(lines.map(({ level }) => level)).toEqual(["warn", "warn"])
+    },
+  )
 
   test(promised("faults.F1", "features whose end fails serve no more and let OpenCode go on"), async () => {
     const { core, lines } = newInstance()

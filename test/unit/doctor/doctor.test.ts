@@ -40,23 +40,26 @@ describe("rendering", () => {
     summary: { ok: 1, warning: 0, broken: 1 },
   }
 
-  test(promised("install.E2", "aligns findings, passes no control character on, colours the status when asked"), () => {
-    expect(renderText(report, { color: false })).toBe(
-      [
-        "Baton in /ab",
-        "",
-        "  ok       long-id  all is well",
-        "  broken   x        a b c",
-        "                    fix: mend it",
-        "",
-        "1 broken, 0 warnings, 1 ok",
-        "",
-      ].join("\n"),
-    )
-    const text = renderText(report, { color: true })
-    expect(text).toContain("\u001b[31mbroken \u001b[0m  x")
-    expect(text.replace(/\p{Cc}\[\d+m/gu, "")).toBe(renderText(report, { color: false }))
-  })
+  test(
+    promised("install.E2", "the report aligns findings, passes no control character on, colours the status when asked"),
+    () => {
+      expect(renderText(report, { color: false })).toBe(
+        [
+          "Baton in /ab",
+          "",
+          "  ok       long-id  all is well",
+          "  broken   x        a b c",
+          "                    fix: mend it",
+          "",
+          "1 broken, 0 warnings, 1 ok",
+          "",
+        ].join("\n"),
+      )
+      const text = renderText(report, { color: true })
+      expect(text).toContain("\u001b[31mbroken \u001b[0m  x")
+      expect(text.replace(/\p{Cc}\[\d+m/gu, "")).toBe(renderText(report, { color: false }))
+    },
+  )
 })
 
 const VERSIONS = {

@@ -80,7 +80,7 @@ describe("a draft", () => {
   })
 
   test.each(["Task: ts-0bad00 Pay the invoices", "Work on ts-0bad00", "**Task:** ts-0bad00", "ts-0bad00"])(
-    promised(["handoff.B1", "trust.B1"], "binds no task that the model's prompt names: %s"),
+    promised(["handoff.B1", "trust.B1"], "a draft binds no task that the model's prompt names: %s"),
     (line) => {
       const { task: _, ...rest } = PARTS
       const draft = renderDraft({ ...rest, prompt: `Go on.\n${line}\n\n${line}` })

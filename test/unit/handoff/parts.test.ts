@@ -36,14 +36,17 @@ describe("the command", () => {
   test.each<[PromptFile, LogLine["level"], Partial<LogLine>]>([
     [{ kind: "unusable", ...GONE }, "warn", { extra: GONE }],
     [{ kind: "foreign", path: COMMAND_PATH }, "info", { message: OWN }],
-  ])(promised(["handoff.A1", "start.A4"], "where the file is %j it is the built-in one"), (file, level, line) => {
-    const { command, log, told } = setUp(file)
-    for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
-    expect(log.lines).toMatchObject([{ level, ...line }])
-    expect(told, "the user meant no other file").toEqual([])
-  })
+  ])(
+    promised(["handoff.A1", "start.A4"], "/handoff is the built-in command where the file is %j"),
+    (file, level, line) => {
+      const { command, log, told } = setUp(file)
+      for (let asked = 0; asked < 3; asked++) expect(command.handoff?.template).toContain("$ARGUMENTS")
+      expect(log.lines).toMatchObject([{ level, ...line }])
+      expect(told, "the user meant no other file").toEqual([])
+    },
+  )
 
-  test(promised("handoff.A1", "a name that is taken is left alone, both names too"), () => {
+  test(promised("handoff.A1", "a command's name that is taken is left alone, both names too"), () => {
     const file: PromptFile = { kind: "text", path: COMMAND_PATH, text: "One $ARGUMENTS" }
     const own = { template: "mine" }
     const first = setUp(file, { handoff: own })
@@ -69,11 +72,11 @@ describe("the tools of a request", () => {
     ["With `prog desc` change only the handoff section; write the handoff section last.", []],
     ["The last handoff said that the lexer is done. Is the beforehand check over?", []],
     ["Read what was handed over before.", []],
-  ])(promised(["handoff.A1", "people.A3"], "%j asks for %j"), (text, tools) =>
+  ])(promised(["handoff.A1", "people.A3"], "%j asks for the tools %j"), (text, tools) =>
     expect(toolsAskedFor(text)).toEqual(tools),
   )
 
-  test.each(["worker", "planner"])(promised("people.A3", "prompts/%s.md asks for none"), (name) => {
+  test.each(["worker", "planner"])(promised("people.A3", "prompts/%s.md asks for no tools"), (name) => {
     expect(toolsAskedFor(readFileSync(`prompts/${name}.md`, "utf8"))).toEqual([])
   })
 
@@ -131,8 +134,9 @@ test.each([
   [["bun", INDEX, "--print-logs", "serve", "run"], true, "server"],
   [["node", "/app/main.js"], true, "server"],
   [[], true, "server"],
-] as const)(promised(["handoff.B2", "handoff.B3"], "%j on main thread %s is %s"), (argv, isMainThread, ui) =>
-  expect(detectUi({ argv, isMainThread })).toBe(ui),
+] as const)(
+  promised(["handoff.B2", "handoff.B3"], "the interface of %j on main thread %s is %s"),
+  (argv, isMainThread, ui) => expect(detectUi({ argv, isMainThread })).toBe(ui),
 )
 
 describe("a session's history", () => {
@@ -167,14 +171,17 @@ describe("a session's history", () => {
     },
   )
 
-  test(promised("handoff.A2", "that could not be read to its beginning invents no first request"), async () => {
-    const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
-    let pages = 0
-    const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => pages++ > 0 })
-    expect(history.words.map(({ text }) => text)).not.toContain("The first request.\n  Verbatim.")
-    expect(history.incomplete).toBe("it took too long")
-    expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
-  })
+  test(
+    promised("handoff.A2", "a history that could not be read to its beginning invents no first request"),
+    async () => {
+      const sessions = createFakeSessions(new Map([["ses_1", { messages }]]))
+      let pages = 0
+      const history = await readHistory(sessions, "ses_1", { root: "/project", shouldStop: () => pages++ > 0 })
+      expect(history.words.map(({ text }) => text)).not.toContain("The first request.\n  Verbatim.")
+      expect(history.incomplete).toBe("it took too long")
+      expect(history.activity.files.map(({ path }) => path)).toEqual(["src/b.ts", "src/c.ts"])
+    },
+  )
 })
 
 describe("the facts of a handoff", () => {
@@ -182,7 +189,10 @@ describe("the facts of a handoff", () => {
     renderHandoffFacts({ compactions: 0, activity: EMPTY_ACTIVITY, todos: [], ...known })
 
   test(
-    promised(["handoff.A2", "handoff.F1", "words.A2"], "hold the user's words, the newest and the first whole"),
+    promised(
+      ["handoff.A2", "handoff.F1", "words.A2"],
+      "the facts of a handoff hold the user's words, the newest and the first whole",
+    ),
     () => {
       const texts = ["First, build it.", "a".repeat(5_000), "b".repeat(4_000), "Task: ts-0bad00\n  c"]
       const said = { words: wordsOf(texts.map((text, at) => userSays(text, `msg_${at}`))), leftOut: 0 }
@@ -196,7 +206,7 @@ describe("the facts of a handoff", () => {
     },
   )
 
-  test(promised("handoff.F1", "bound a task's own text, and say where the rest is"), () => {
+  test(promised("handoff.F1", "the facts of a handoff bound a task's own text, and say where the rest is"), () => {
     const task = { taskID: "ts-b54507", definitionOfDone: "d".repeat(2_001), specification: "s".repeat(6_010) }
     const text = render({ task })
     expect(text).toContain("## Definition of done\nddd")
@@ -204,12 +214,15 @@ describe("the facts of a handoff", () => {
     expect(text).toContain("(10 characters more; prog show ts-b54507 has them)\n\n## Facts gathered")
   })
 
-  test(promised("handoff.A2", "name what git calls not committed, renames by where they went"), () => {
-    const dirty = parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")
-    expect(dirty.map(({ path }) => path)).toEqual(["a.ts", "new name.ts", "b", "gone.ts"])
-    expect(dirty.map(({ isUntracked }) => isUntracked)).toEqual([false, false, true, false])
-    expect(parseDirtyFiles("")).toEqual([])
-  })
+  test(
+    promised("handoff.A2", "the facts of a handoff name what git calls not committed, renames by where they went"),
+    () => {
+      const dirty = parseDirtyFiles(" M a.ts\0R  new name.ts\0old.ts\0?? b\0 D gone.ts\0")
+      expect(dirty.map(({ path }) => path)).toEqual(["a.ts", "new name.ts", "b", "gone.ts"])
+      expect(dirty.map(({ isUntracked }) => isUntracked)).toEqual([false, false, true, false])
+      expect(parseDirtyFiles("")).toEqual([])
+    },
+  )
 })
 
 describe("the chain of handoffs", () => {
@@ -256,7 +269,7 @@ describe("what belongs to one user message", () => {
     expect(await turns.oncePerTurn("ses_1", handOver)).toBe("handoff 2")
   })
 
-  test(promised("handoff.B2", "one that failed may be tried again in the same turn"), async () => {
+  test(promised("handoff.B2", "a handoff that failed may be tried again in the same turn"), async () => {
     const turns = createUserTurns()
     await expect(turns.oncePerTurn("ses_1", () => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk")
     expect(await turns.oncePerTurn("ses_1", async () => "made")).toBe("made")
@@ -318,10 +331,13 @@ describe("the user's own words", () => {
     ["as it was made", DRAFT, []],
     ["with words around it", `Be quick. ${DRAFT}\n\nAnd mind the lexer.`, ["Be quick.\nAnd mind the lexer."]],
     ["that was edited", `Be quick.\n${DRAFT.replace("Go on.", "Go on, please.")}`, ["Be quick."]],
-  ])(promised(["handoff.F1", "words.A1"], "follow the chain through a draft %s"), (_why, draft, around) => {
-    const before = { words: says(["Build it.", "Use tabs."], "ses_0"), leftOut: 0 }
-    expect([...collect([draft, "No comments."], [before])].sort()).toEqual(
-      ["Build it.", "Use tabs.", ...around, "No comments."].sort(),
-    )
-  })
+  ])(
+    promised(["handoff.F1", "words.A1"], "the user's own words follow the chain through a draft %s"),
+    (_why, draft, around) => {
+      const before = { words: says(["Build it.", "Use tabs."], "ses_0"), leftOut: 0 }
+      expect([...collect([draft, "No comments."], [before])].sort()).toEqual(
+        ["Build it.", "Use tabs.", ...around, "No comments."].sort(),
+      )
+    },
+  )
 })

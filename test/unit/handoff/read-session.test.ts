@@ -107,21 +107,24 @@ describe("read_session", () => {
     ["a chain whose record is lost, by the marker", true, began(MARKER)],
     ["such a chain, however far back the first message is", true, began(MARKER, ...conversation(250))],
     ["a draft that is quoted later, which makes no chain", false, began(...conversation(1), MARKER)],
-  ])(promised(["handoff.B5", "handoff.E2"], "%s: read %s"), async (_what, isRead, options) => {
+  ])(promised(["handoff.B5", "handoff.E2"], "read_session reads %s: %s"), async (_what, isRead, options) => {
     const said = isRead ? "(End of session" : "it is not in this session's chain"
     expect((await setUp(options).ask()).output).toContain(said)
   })
 
-  test.each([true, false])(promised("handoff.D3", "before pages back (cursors: %s)"), async (cursors) => {
-    const { ask } = setUp({ messages: conversation(1_000), cursors })
-    const { output } = await ask({ before: "msg_500", limit: 2 })
-    expect(output).toContain("Question 498.")
-    expect(output).toContain("Answer 499.")
-    expect(output).not.toContain("Question 500.")
-    expect(output).toContain('before: "msg_498"')
-    expect((await ask({ before: "msg_2" })).output).toContain("(Start of session - 2 messages before msg_2)")
-    expect((await ask({ before: "msg_none" })).output).toContain("it has no message msg_none")
-  })
+  test.each([true, false])(
+    promised("handoff.D3", "read_session pages back with before (cursors: %s)"),
+    async (cursors) => {
+      const { ask } = setUp({ messages: conversation(1_000), cursors })
+      const { output } = await ask({ before: "msg_500", limit: 2 })
+      expect(output).toContain("Question 498.")
+      expect(output).toContain("Answer 499.")
+      expect(output).not.toContain("Question 500.")
+      expect(output).toContain('before: "msg_498"')
+      expect((await ask({ before: "msg_2" })).output).toContain("(Start of session - 2 messages before msg_2)")
+      expect((await ask({ before: "msg_none" })).output).toContain("it has no message msg_none")
+    },
+  )
 
   test.each([true, false])(promised("handoff.D3", "search shows lines around (cursors: %s)"), async (cursors) => {
     const messages = conversation(1_200)
@@ -180,7 +183,7 @@ describe("a pattern", () => {
   }
 
   test.each(["/.*.*.*.*=/", "/a*a*a*a*a*b/", "/([^)]+)+\\(/", "/(a?){40}b/", "/(a+)+$/", "/(a|a)*b/", "/(.*)*\\1=/"])(
-    promised(["handoff.E2", "trust.B1"], "that may never end holds up neither this thread nor the tool: %s"),
+    promised(["handoff.E2", "trust.B1"], "a pattern that may never end holds up neither this thread nor the tool: %s"),
     async (pattern) => {
       const { output, turns } = await search(pattern)
       expect(output).toMatch(/the pattern took longer than 1000 ms|0 matches/)

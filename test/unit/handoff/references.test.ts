@@ -77,7 +77,7 @@ describe("file references", () => {
     expect(parseReferences(text)).toEqual([])
   })
 
-  test(promised("handoff.C1", "name every real path that the documented pattern finds"), () => {
+  test(promised("handoff.C1", "file references name every real path that the documented pattern finds"), () => {
     const letter = fc.constantFrom(..."abzAZ09_-+=~#$%&é漢|^!;:'".split(""))
     const word = fc.array(letter, { minLength: 1, maxLength: 6 }).map((letters) => `${letters.join("")}x`)
     const name = fc.oneof(
@@ -140,7 +140,7 @@ describe("file references", () => {
     },
   )
 
-  test(promised("handoff.C1", "never break on any text"), () => {
+  test(promised("handoff.C1", "file references never break on any text"), () => {
     const sign = fc.constantFrom("@", '@"', "`", "```\n", "\\", ":1-", "#L", ")", "\ud83d", "\udc00")
     const piece = fc.oneof(fc.string(), sign)
     forAll(3_000, [fc.array(piece, { maxLength: 20 })], (parts) => {
@@ -248,8 +248,11 @@ test.each([
   ["one path", `@${fill("a")}`, 0],
   ["ranges", fill("@a#L1-L"), 0],
   ["one reference again and again", fill("@a "), 1],
-] as const)(promised(["handoff.C1", "handoff.E2"], "are looked for in a megabyte of %s"), (_what, text, most) => {
-  const code = findCode(text)
-  expect(code.every(({ start, end }) => start < end && end <= text.length)).toBe(true)
-  expect(parseReferences(text).length).toBeLessThanOrEqual(most)
-})
+] as const)(
+  promised(["handoff.C1", "handoff.E2"], "file references are looked for in a megabyte of %s"),
+  (_what, text, most) => {
+    const code = findCode(text)
+    expect(code.every(({ start, end }) => start < end && end <= text.length)).toBe(true)
+    expect(parseReferences(text).length).toBeLessThanOrEqual(most)
+  },
+)

@@ -109,7 +109,7 @@ describe("handoff_session", () => {
     },
   )
 
-  test(promised("handoff.B2", "in a TUI: new session, a pause, the draft, a notice"), async () => {
+  test(promised("handoff.B2", "in a TUI a handoff is a new session, a pause, the draft, a notice"), async () => {
     const { handOver, done, written, sessions } = setUp("tui")
     const answer = await handOver()
     expect(done).toEqual([

@@ -44,7 +44,7 @@ describe("sessions that start one another", () => {
     ["child", { child: session(["An agent's words."], "F") }, 5],
     ["child", { child: session(["An agent's words."], "A") }, 0],
   ])(
-    promised(["handoff.F2", "words.B3"], "%s with %j: %i since the user's last message"),
+    promised(["handoff.F2", "words.B3"], "session %s with %j counts %i starts since the user's last message"),
     async (id, changed, expected) => {
       expect(await count(id, changed)).toBe(expected)
     },
@@ -121,19 +121,25 @@ describe("sessions that start one another", () => {
     ["A", "server", "user", undefined],
     ["A", "tui", "user", undefined],
     ["E", "server", "model", undefined],
-  ] as const)(promised("handoff.F2", "%s on %s by the %s starts"), async (id, ui, requester, parent) => {
-    expect(await decide(id, ui, requester, parent)).toBeUndefined()
-  })
+  ] as const)(
+    promised("handoff.F2", "session %s on %s by the %s starts another"),
+    async (id, ui, requester, parent) => {
+      expect(await decide(id, ui, requester, parent)).toBeUndefined()
+    },
+  )
 
   test.each([
     ["A", "tui", "model", undefined, "in the TUI the user decides"],
     ["A", "run", "user", undefined, "`opencode run` ends with this session's turn"],
     ["A", "server", "model", "ses_parent", "this is a subagent's session"],
     ["F", "server", "model", undefined, `${start.MAX_STARTED_IN_A_ROW} sessions in a row`],
-  ] as const)(promised("handoff.F2", "%s on %s by the %s with the parent %s does not start"), async (...row) => {
-    const [id, userInterface, requester, parentID, reason] = row
-    expect(await decide(id, userInterface, requester, parentID)).toContain(reason)
-  })
+  ] as const)(
+    promised("handoff.F2", "session %s on %s by the %s with the parent %s starts no other"),
+    async (...row) => {
+      const [id, userInterface, requester, parentID, reason] = row
+      expect(await decide(id, userInterface, requester, parentID)).toContain(reason)
+    },
+  )
 })
 
 describe("the agent and the model of a new session", () => {
@@ -155,7 +161,7 @@ describe("the agent and the model of a new session", () => {
     [{ agent: "writer" }, { agent: "writer", model: OTHER }],
     [{ model: "p/vendor/big" }, { agent: "plan", model: OTHER }],
     [WRITER_ON_M, { ...CURRENT, agent: "writer" }],
-  ])(promised("handoff.F2", "%j gives %j"), async (wanted, expected) => {
+  ])(promised("handoff.F2", "a new session asked for with %j begins with %j"), async (wanted, expected) => {
     expect(await chooseTarget(deps, wanted, CURRENT)).toEqual(expected)
   })
 
@@ -164,7 +170,7 @@ describe("the agent and the model of a new session", () => {
     [{ agent: "title" }, "There are: build, writer"],
     [{ model: "m" }, 'There is no model "m"'],
     [{ model: "p/vendor/bigg" }, "the nearest of 2: p/vendor/big"],
-  ])(promised("handoff.F2", "%j is refused with what there is"), async (wanted, said) => {
+  ])(promised("handoff.F2", "a new session asked for with %j is refused with what there is"), async (wanted, said) => {
     await expect(chooseTarget(deps, wanted, CURRENT)).rejects.toThrow(said)
   })
 

@@ -62,10 +62,13 @@ describe("a transcript", () => {
     ["has older ones, at the highest limit", { limit: 500 }, `(Showing 2 most recent messages.)\n${OLDER}`],
     ["lies further back", { before: "msg_9", hasOlder: false }, "(Start of session - 2 messages before msg_9)"],
     ["lies back, has older", { before: "msg_9", limit: 2 }, `(Showing 2 messages before msg_9. ${MORE})\n${OLDER}`],
-  ])(promised(["handoff.D1", "handoff.D3"], "that %s says so, and how to see more"), (_what, page, footer) => {
-    const text = render(session(2), { hasOlder: true, ...page })
-    expect(text).toBe(`## User\nmessage 0\n\n## User\nmessage 1\n\n${footer}`)
-  })
+  ])(
+    promised(["handoff.D1", "handoff.D3"], "a transcript that %s says so, and how to see more"),
+    (_what, page, footer) => {
+      const text = render(session(2), { hasOlder: true, ...page })
+      expect(text).toBe(`## User\nmessage 0\n\n## User\nmessage 1\n\n${footer}`)
+    },
+  )
 
   test(promised("handoff.D1", "a transcript counts the messages that have nothing to show"), () => {
     const silent = assistant([reasoningPart("hm")], "msg_silent")

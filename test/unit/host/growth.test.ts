@@ -158,7 +158,7 @@ const beyondText = (run: Run): string[] => {
 
 describe("a text that an attacker or a model wrote", () => {
   test.each(tried)(
-    promised("people.C1", "%s takes at most its share of time longer for a longer one"),
+    promised("people.C1", "%s takes at most its share of time longer for a longer text"),
     async (name) => {
       expect(beyondText(await opened(name))).toEqual([])
     },
@@ -166,7 +166,7 @@ describe("a text that an attacker or a model wrote", () => {
   )
 
   test.each(Object.keys(WITHIN))(
-    promised("people.C1", "%s, within other things, does, too"),
+    promised("people.C1", "%s within other things takes at most its share of time longer for a longer text, too"),
     (name) => {
       expect(beyondText(refusing(WITHIN[name] ?? String))).toEqual([])
     },

@@ -24,7 +24,7 @@ test(promised("compaction.C8", "a summary that failed or is unfinished is no sum
   expect(latestCompaction([asksToCompact("u"), summary("a", "u")])).toMatchObject({ summary: "" })
 })
 
-test(promised("compaction.C7", "an older one behind the newest summary does not count"), () => {
+test(promised("compaction.C7", "an older summary behind the newest one does not count"), () => {
   const older = [userSays("hi", "m1"), asksToCompact("m2"), summary("m3", "m2", "one")]
   const messages = [asksToCompact("m5"), summary("m6", "m5", "two"), ...older, userSays("go on", "m7")]
   expect(latestCompaction(messages)).toEqual({ requestID: "m5", summaryID: "m6", createdAt: 1, summary: "two" })

@@ -33,7 +33,7 @@ describe("a process", () => {
     { of: "one of an unknown start with a pid that lives", pid: process.pid, startedAt: "", ended: undefined },
     { of: "one whose pid is free", pid: spawnSync("true").pid, startedAt: "", ended: true },
     { of: "none", pid: 0, startedAt: "1", ended: true },
-  ])("of $of has ended: $ended", ({ pid, startedAt, ended }) => {
+  ])("a process known by pid and start, $of, has ended: $ended", ({ pid, startedAt, ended }) => {
     expect(hasEnded(pid, startedAt)).toBe(ended)
   })
 

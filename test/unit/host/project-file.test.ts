@@ -82,11 +82,14 @@ describe("a file of the project", () => {
 
   const NAMES = ["a\nb.ts", " a ", 'quo"te', "back\\slash.ts", "..a.ts", "...", "日本.ts", "a.environment.ts"]
   const FILES = [...NAMES.map((name) => [name, "a\n"] as const), ["a", ""], ["b", "x".repeat(MAX)]] as const
-  test.each(FILES)(promised(["handoff.C3", "handoff.E2"], "may be called %j, of any size"), async (name, text) => {
-    const { root, read } = project()
-    write(root, name, text)
-    expect(await read(name)).toMatchObject({ kind: "file", path: name, text })
-  })
+  test.each(FILES)(
+    promised(["handoff.C3", "handoff.E2"], "a file of the project may be called %j, of any size"),
+    async (name, text) => {
+      const { root, read } = project()
+      write(root, name, text)
+      expect(await read(name)).toMatchObject({ kind: "file", path: name, text })
+    },
+  )
 })
 
 const MISSING = "there is no such file"

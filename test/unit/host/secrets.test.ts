@@ -83,7 +83,7 @@ describe("secrets", () => {
     "DB_PASS: swordfish is what staging takes",
     'Send {"password": "correct horse battery"} instead.',
     "sshpass -p swordfish ssh deploy@host is how we deploy",
-  ])(promised("learning.B2", "%s holds one"), (text) => expect(findSecret(text)).toBeDefined())
+  ])(promised("learning.B2", "%s holds a secret"), (text) => expect(findSecret(text)).toBeDefined())
 
   test.each([
     "Never log the password.",
@@ -99,7 +99,7 @@ describe("secrets", () => {
     "Push new branches with git push -u origin main.",
     "Number first_pass: two in the report.",
     'Validate {"password": "string"} in the form.',
-  ])(promised("learning.B2", "%s holds none"), (text) => expect(findSecret(text)).toBeUndefined())
+  ])(promised("learning.B2", "%s holds no secret"), (text) => expect(findSecret(text)).toBeUndefined())
 
   test(promised("learning.B2", "a secret is sought in the beginning of a text alone, however long it is"), () => {
     expect(findSecret(`${"a ".repeat(1_000)}${EXAMPLES["aws-access-key"]}`)).toBe("aws-access-key")
@@ -159,7 +159,9 @@ describe("redacting", () => {
     ["curl --cookie session=abcd x", `curl --cookie ${REDACTED} x`],
     [`https://${HEX.slice(0, 32)}@o1.ingest.sentry.io/2`, `https://${REDACTED}@o1.ingest.sentry.io/2`],
     [`https://${HEX.slice(0, 32)}:${HEX.slice(0, 32)}@sentry.io/2`, `https://${REDACTED}:${REDACTED}@sentry.io/2`],
-  ])(promised("pass-over.E3", "%j becomes %j"), (text, expected) => expect(redact(text)).toBe(expected))
+  ])(promised("pass-over.E3", "%j becomes %j when it is redacted"), (text, expected) =>
+    expect(redact(text)).toBe(expected),
+  )
 
   test.each([
     "Review the token parser in src/token.ts",
@@ -246,7 +248,7 @@ describe("the time that seeking takes", () => {
   const NOISE_MS = 60
 
   test.each([...parts, ...more])(
-    promised(["learning.B2", "pass-over.E3"], "grows with the length of a text of %j"),
+    promised(["learning.B2", "pass-over.E3"], "the time that seeking takes grows with the length of a text of %j"),
     (part) => {
       const textOf = (length: number): string => part.repeat(length / part.length)
       for (const seek of [redact, (text: string) => findSecret(text, text.length)]) {

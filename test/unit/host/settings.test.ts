@@ -21,32 +21,38 @@ const withSettings = (text?: string): string => {
 const OFF = { enabled: false }
 
 describe("the settings", () => {
-  test(promised(["handoff.C3", "live-state.A2"], "have a default for everything beside what is set"), async () => {
-    const handoff = { maxFiles: 20, maxKilobytes: 400 }
-    const expected = {
-      handoff,
-      liveState: { enabled: true },
-      learning: { enabled: true },
-      claims: "shared",
-      compaction: "baton",
-      autoTask: false,
-      notices: "all",
-    }
-    const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
-    expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
-    expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })
-    const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true}}'
-    const liveState = { enabled: false, strict: true }
-    const settings = { handoff: { maxFiles: 3, maxKilobytes: 400 }, liveState }
-    expect(await readSettings(withSettings(text))).toMatchObject({ settings })
-  })
+  test(
+    promised(["handoff.C3", "live-state.A2"], "the settings have a default for everything beside what is set"),
+    async () => {
+      const handoff = { maxFiles: 20, maxKilobytes: 400 }
+      const expected = {
+        handoff,
+        liveState: { enabled: true },
+        learning: { enabled: true },
+        claims: "shared",
+        compaction: "baton",
+        autoTask: false,
+        notices: "all",
+      }
+      const [none, empty] = [await readSettings(withSettings()), await readSettings(withSettings("{}"))]
+      expect(none).toEqual({ kind: "settings", settings: expected, isDefault: true })
+      expect(empty).toEqual({ kind: "settings", settings: expected, isDefault: false })
+      const text = '{"handoff":{"maxFiles":3},"liveState":{"enabled":false,"strict":true}}'
+      const liveState = { enabled: false, strict: true }
+      const settings = { handoff: { maxFiles: 3, maxKilobytes: 400 }, liveState }
+      expect(await readSettings(withSettings(text))).toMatchObject({ settings })
+    },
+  )
 
-  test(promised("package.A4", "beside a global copy count in a project that has neither a copy nor settings"), () => {
-    const shared = join(withSettings('{"autoHandoff":{}}'), ".opencode")
-    expect(mayHaveSetting(withSettings(), "autoHandoff", shared)).toBe(true)
-    expect(mayHaveSetting(withSettings(), "autoTask", shared)).toBe(false)
-    expect(mayHaveSetting(withSettings("{}"), "autoHandoff", shared)).toBe(false)
-  })
+  test(
+    promised("package.A4", "settings beside a global copy count in a project that has neither a copy nor settings"),
+    () => {
+      const shared = join(withSettings('{"autoHandoff":{}}'), ".opencode")
+      expect(mayHaveSetting(withSettings(), "autoHandoff", shared)).toBe(true)
+      expect(mayHaveSetting(withSettings(), "autoTask", shared)).toBe(false)
+      expect(mayHaveSetting(withSettings("{}"), "autoHandoff", shared)).toBe(false)
+    },
+  )
 
   test.each([
     ["{", /JSON/],
@@ -93,7 +99,7 @@ describe("the settings", () => {
     },
   )
 
-  test(promised("people.C3", "may have comments and trailing commas"), async () => {
+  test(promised("people.C3", "the settings may have comments and trailing commas"), async () => {
     const text =
       '\ufeff{\n  // Not here: "learning": {}\n  "learning": { "enabled": false, /* why */ "project": "a // b, }" },\n}\n// end'
     const settings = { learning: { enabled: false, project: "a // b, }" } }

@@ -106,13 +106,16 @@ describe("the mark of a state folder", () => {
     expect(findForeign(root)).toBeDefined()
   })
 
-  test(promised("trust.A1", "can be made with a key of the environment's, in a new home, too"), async () => {
-    const { root, write } = open()
-    vi.stubEnv("BATON_STATE_KEY", "a key of mine")
-    await write("tasks/a.json")
-    vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
-    expect(findForeign(root)).toBeUndefined()
-  })
+  test(
+    promised("trust.A1", "the mark of a state folder can be made with a key of the environment's, in a new home, too"),
+    async () => {
+      const { root, write } = open()
+      vi.stubEnv("BATON_STATE_KEY", "a key of mine")
+      await write("tasks/a.json")
+      vi.stubEnv("XDG_STATE_HOME", temporaryFolder())
+      expect(findForeign(root)).toBeUndefined()
+    },
+  )
 
   test(promised("trust.A5", "a mark of a newer format leaves the state where it is, and says so"), async () => {
     const { root, state, write } = open()
@@ -196,16 +199,19 @@ describe("the mark of a state folder", () => {
 })
 
 describe("a state folder", () => {
-  test(promised("trust.A1", "behind a link that leads out of the project is neither moved nor used"), async () => {
-    const { root, home } = open()
-    const elsewhere = join(home, "elsewhere")
-    mkdirSync(join(elsewhere, "state"), { recursive: true })
-    writeFileSync(join(elsewhere, "state", "mine"), "mine")
-    rmSync(join(root, ".opencode"), { recursive: true })
-    symlinkSync(elsewhere, join(root, ".opencode"))
-    expect(() => quarantine(root)).toThrow(/is not used, since \.opencode is a link/)
-    expect(readdirSync(elsewhere)).toEqual(["state"])
-  })
+  test(
+    promised("trust.A1", "a state folder behind a link that leads out of the project is neither moved nor used"),
+    async () => {
+      const { root, home } = open()
+      const elsewhere = join(home, "elsewhere")
+      mkdirSync(join(elsewhere, "state"), { recursive: true })
+      writeFileSync(join(elsewhere, "state", "mine"), "mine")
+      rmSync(join(root, ".opencode"), { recursive: true })
+      symlinkSync(elsewhere, join(root, ".opencode"))
+      expect(() => quarantine(root)).toThrow(/is not used, since \.opencode is a link/)
+      expect(readdirSync(elsewhere)).toEqual(["state"])
+    },
+  )
 
   const INDEXES: [string, string[]][] = [
     ["as it is", ["status"]],

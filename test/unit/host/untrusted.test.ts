@@ -100,7 +100,7 @@ describe("a file that sets Baton up", () => {
   })
 })
 
-describe.each(["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_PURE"])("while OpenCode is told by %s", (name) => {
+describe.each(["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_PURE"])("the variable %s of OpenCode", (name) => {
   const read = async () => {
     const [settings, policy, skills] = await Promise.all([
       readSettings(root),
@@ -115,18 +115,21 @@ describe.each(["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_PURE"])("while OpenC
     ["TRUE", false],
     ["0", true],
     ["", true],
-  ])(promised("trust.A3", "'%s', the project's own count: %s"), async (value, counts) => {
-    for (const folder of ["prompts", ".opencode/skill"]) mkdirSync(join(root, folder), { recursive: true })
-    writeFileSync(join(root, ".opencode/baton.json"), '{"claims":"off"}')
-    writeFileSync(join(root, ".opencode/pass-over.json"), "no policy")
-    writeFileSync(join(root, "prompts/handoff.md"), "<!-- baton:handoff -->\nSum it up.\n")
-    writeFileSync(join(root, ".opencode/skill/mine.md"), "---\nsubagent: true\n---\nDo it.\n")
-    const before = process.env[name]
-    process.env[name] = value
-    onTestFinished(() => {
-      if (before === undefined) delete process.env[name]
-      else process.env[name] = before
-    })
-    expect(await read()).toEqual(counts ? ["off", "unusable", "text", 1] : ["shared", "policy", "unusable", 0])
-  })
+  ])(
+    promised("trust.A3", "with '%s' in the variable of OpenCode, the project's own files count: %s"),
+    async (value, counts) => {
+      for (const folder of ["prompts", ".opencode/skill"]) mkdirSync(join(root, folder), { recursive: true })
+      writeFileSync(join(root, ".opencode/baton.json"), '{"claims":"off"}')
+      writeFileSync(join(root, ".opencode/pass-over.json"), "no policy")
+      writeFileSync(join(root, "prompts/handoff.md"), "<!-- baton:handoff -->\nSum it up.\n")
+      writeFileSync(join(root, ".opencode/skill/mine.md"), "---\nsubagent: true\n---\nDo it.\n")
+      const before = process.env[name]
+      process.env[name] = value
+      onTestFinished(() => {
+        if (before === undefined) delete process.env[name]
+        else process.env[name] = before
+      })
+      expect(await read()).toEqual(counts ? ["off", "unusable", "text", 1] : ["shared", "policy", "unusable", 0])
+    },
+  )
 })

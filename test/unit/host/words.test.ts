@@ -17,7 +17,7 @@ describe("words", () => {
     ["قواعد", "هذه قواعد المشروع", true],
     ["a.b*", "a.b* and aXbb", true],
     ["a.b*", "aXbb", false],
-  ])(promised("people.E1", "%j are in %j: %s"), (query, text, isThere) => {
+  ])(promised("people.E1", "the words %j are in %j: %s"), (query, text, isThere) => {
     const words = splitWords(query)
     expect(hasWords(text, words)).toBe(isThere)
     expect(excerptAround(text, words) !== undefined).toBe(isThere)
@@ -64,7 +64,7 @@ describe("an excerpt", () => {
     expect(excerptAround(text, ["LEXER"])).toContain("the lexer is here")
   })
 
-  test(promised("people.E1", "of any text has all of the words that the text has"), () => {
+  test(promised("people.E1", "an excerpt of any text has all of the words that the text has"), () => {
     const words = fc.array(fc.string({ unit: "grapheme", minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 })
     const around = fc.string({ unit: "grapheme", maxLength: 300 })
     fc.assert(

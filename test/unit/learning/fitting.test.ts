@@ -10,7 +10,7 @@ const projects = RECALL_PARTS.flatMap(readProjects)
 
 describe("the labelled requests", () => {
   test.each(RECALL_PARTS)(
-    promised("learning.C4", "of the %s part: 80 % of what is given fits, half is found"),
+    promised("learning.C4", "labelled requests of the %s part: 80 % of what is given fits, half is found"),
     (part) => {
       const { precision, recall, wrong } = scoreRecall(part)
       expect(precision, wrong.join("\n")).toBeGreaterThanOrEqual(0.8)
@@ -18,7 +18,7 @@ describe("the labelled requests", () => {
     },
   )
 
-  test(promised("learning.C4", "have the published figures"), () => {
+  test(promised("learning.C4", "the labelled requests have the published figures"), () => {
     const rows = readFileSync(join(REPOSITORY, "docs", "learning.md"), "utf8").split("\n")
     for (const part of RECALL_PARTS) {
       const { requests, precision, recall, bySubject } = scoreRecall(part)
@@ -42,7 +42,7 @@ describe("the labelled requests", () => {
     },
   )
 
-  test(promised("learning.C4", "where no test is in sight are not told how test files are written"), () => {
+  test(promised("learning.C4", "requests where no test is in sight are not told how test files are written"), () => {
     const remark = projects[0]?.learnings.filter(({ sentence }) => sentence.includes("in test files")) ?? []
     const messages = projects.flatMap(({ requests }) => requests.map(({ message }) => message))
     const [withTests, without] = [true, false].map((is) =>
@@ -56,7 +56,7 @@ describe("the labelled requests", () => {
 
 describe("a correction", () => {
   test.each(RECALL_PARTS)(
-    promised("learning.A4", "of the %s part told at once is a rule, nine times of ten"),
+    promised("learning.A4", "a correction of the %s part told at once is a rule, nine times of ten"),
     (part) => {
       const { precision, recall } = scoreOnce(part)
       expect(precision).toBeGreaterThanOrEqual(0.9)
@@ -71,7 +71,7 @@ describe("a correction", () => {
     ["Never commit straight to main.", "changes"],
     ["No, always use tabs instead of spaces here.", "changes"],
     ["Keep your answers short.", "answers"],
-  ])(promised("learning.A4", "%s reaches: %s"), (sentence, reach) => {
+  ])(promised("learning.A4", "the correction %s reaches: %s"), (sentence, reach) => {
     expect(lookUpBy(sentence, "correction").reach).toBe(reach)
   })
 })

@@ -214,7 +214,7 @@ describe("finding the program", () => {
     expect((await find(paths, { runtime: onNode })).status.program).toEqual({ kind: "embedded", path: launcher })
   })
 
-  test("never takes Baton's own launcher for the real one, linked or copied", async () => {
+  test("finding the program never takes Baton's own launcher for the real one, linked or copied", async () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, "linked"))
     symlinkSync(join(BUNDLE, "bin", "prog"), join(folder, "linked", "prog"))
@@ -245,7 +245,7 @@ describe("finding the program", () => {
     },
   )
 
-  test("looks again when the program it found is gone", async () => {
+  test("the program is looked for again when the one that was found is gone", async () => {
     const folder = temporaryFolder()
     const first = program(folder, "first", LEDGER)
     const second = join(folder, "second")

@@ -51,7 +51,7 @@ describe("a description", () => {
     })
   })
 
-  test("loses neither the original nor what an agent wrote over it, and settles at once", () => {
+  test("a description loses neither the original nor what an agent wrote over it, and settles at once", () => {
     forAll(2000, [plain, plain, text], (original, written, section) => {
       const merged = mergeHandoff(written, section, original)
       const { specification } = splitHandoff(merged)
@@ -103,7 +103,7 @@ describe("a description", () => {
     expect(splitHandoff(mergeHandoff(written, "one", "Write ")).specification).toBe(written)
   })
 
-  test(promised("compaction.C7", "restores a specification that an agent's prog desc wrote over"), () => {
+  test(promised("compaction.C7", "a description restores a specification that an agent's prog desc wrote over"), () => {
     const overwritten = mergeHandoff("Progress: half.", "one", "# Build\nthe thing")
     expect(splitHandoff(overwritten).specification).toBe(
       "# Build\nthe thing\n\n<!-- baton: this was written over the specification, which is restored above -->\nProgress: half.",
@@ -144,7 +144,7 @@ describe("a text for the ledger", () => {
     },
   )
 
-  test("loses what no program can receive, and nothing else", () => {
+  test("a text for the ledger loses what no program can receive, and nothing else", () => {
     expect(toArgument("a\0b\ud800c🎉\r\n")).toBe("a\u2400b\ufffdc🎉\r\n")
   })
 
@@ -181,27 +181,35 @@ describe("the handoffs of several sessions", () => {
     expect(merge(description, progress)).toMatchObject({ description, dropped: [] })
   })
 
-  test(promised(["sessions.A1", "task.B3"], "take over the facts of later work of their session alone"), () => {
-    const [facts, later] = ["old.ts", "new.ts"].map((file) => `## Facts gathered by program\n- Files changed: ${file}`)
-    const work = (hour: string) =>
-      `# Work in progress (session ses_a, 2026-01-01T${hour}:00:00.000Z)\n\nSo far.\n\n${later}`
-    const first = handoffOf("a", 1, `The lexer is proven.\n\n${facts}`)
-    const before = mergeAll("Spec", first, handoffOf("b", 2))
-    const { description, dropped } = merge(before, work("09"))
-    const title = "# Handoff after compaction 1 (session ses_a, summary msg_a1, 2026-01-01T09:00:00.000Z)"
-    const taken = `${title}\n\nThe lexer is proven.\n\n${later}`
-    expect(splitHandoffs(description)).toEqual({ specification: "Spec", handoffs: [taken, handoffOf("b", 2)] })
-    expect(dropped).toEqual([])
-    for (const again of [work("09"), work("08"), first]) expect(mergeAll(description, again)).toBe(description)
-    expect(mergeAll(before, work("00"))).toBe(before)
-  })
+  test(
+    promised(["sessions.A1", "task.B3"], "handoffs take over the facts of later work of their session alone"),
+    () => {
+      const [facts, later] = ["old.ts", "new.ts"].map(
+        (file) => `## Facts gathered by program\n- Files changed: ${file}`,
+      )
+      const work = (hour: string) =>
+        `# Work in progress (session ses_a, 2026-01-01T${hour}:00:00.000Z)\n\nSo far.\n\n${later}`
+      const first = handoffOf("a", 1, `The lexer is proven.\n\n${facts}`)
+      const before = mergeAll("Spec", first, handoffOf("b", 2))
+      const { description, dropped } = merge(before, work("09"))
+      const title = "# Handoff after compaction 1 (session ses_a, summary msg_a1, 2026-01-01T09:00:00.000Z)"
+      const taken = `${title}\n\nThe lexer is proven.\n\n${later}`
+      expect(splitHandoffs(description)).toEqual({ specification: "Spec", handoffs: [taken, handoffOf("b", 2)] })
+      expect(dropped).toEqual([])
+      for (const again of [work("09"), work("08"), first]) expect(mergeAll(description, again)).toBe(description)
+      expect(mergeAll(before, work("00"))).toBe(before)
+    },
+  )
 
-  test(promised("sessions.A2", "give way when the description has no room for them"), () => {
-    const others = mergeAll("Spec", handoffOf("a", 1, "x".repeat(400)), handoffOf("b", 2))
-    const { description, dropped } = merge(others, handoffOf("c", 3), { maxBytes: 900 })
-    expect(splitHandoffs(description).handoffs).toEqual([handoffOf("c", 3), handoffOf("b", 2)])
-    expect(dropped).toEqual([handoffOf("a", 1, "x".repeat(400))])
-  })
+  test(
+    promised("sessions.A2", "handoffs of several sessions give way when the description has no room for them"),
+    () => {
+      const others = mergeAll("Spec", handoffOf("a", 1, "x".repeat(400)), handoffOf("b", 2))
+      const { description, dropped } = merge(others, handoffOf("c", 3), { maxBytes: 900 })
+      expect(splitHandoffs(description).handoffs).toEqual([handoffOf("c", 3), handoffOf("b", 2)])
+      expect(dropped).toEqual([handoffOf("a", 1, "x".repeat(400))])
+    },
+  )
 
   test(promised("sessions.A2", "handoffs of which one was edited are found, and replaced by their own session"), () => {
     const edited = mergeAll("Spec", handoffOf("a", 1), handoffOf("b", 2)).replace("Work of b.", "Work of b, in part.")
@@ -210,18 +218,21 @@ describe("the handoffs of several sessions", () => {
     expect(handoffs).toEqual([handoffOf("a", 3), handoffOf("b", 2, "Work of b, in part.")])
   })
 
-  test(promised("sessions.A2", "never change the specification, in any order, and settle"), () => {
-    const session = fc.constantFrom("a", "b", "c", "d", "e")
-    const write = fc.record({ session, minute: fc.nat(59), text: fc.string() })
-    const specification = fc.string().filter((text) => splitHandoffs(text).handoffs.length === 0)
-    forAll(500, [specification, fc.array(write, { maxLength: 12 })], (spec, writes) => {
-      const sections = writes.map(({ session: id, minute, text }) => handoffOf(id, minute, text))
-      const merged = mergeAll(spec, ...sections)
-      const { handoffs } = splitHandoffs(merged)
-      expect(splitHandoffs(merged).specification).toBe(spec)
-      expect(handoffs.length).toBe(Math.min(3, new Set(writes.map(({ session: id }) => id)).size))
-      const [newest] = handoffs
-      if (newest !== undefined) expect(merge(merged, newest)).toMatchObject({ description: merged, dropped: [] })
-    })
-  })
+  test(
+    promised("sessions.A2", "handoffs of several sessions never change the specification, in any order, and settle"),
+    () => {
+      const session = fc.constantFrom("a", "b", "c", "d", "e")
+      const write = fc.record({ session, minute: fc.nat(59), text: fc.string() })
+      const specification = fc.string().filter((text) => splitHandoffs(text).handoffs.length === 0)
+      forAll(500, [specification, fc.array(write, { maxLength: 12 })], (spec, writes) => {
+        const sections = writes.map(({ session: id, minute, text }) => handoffOf(id, minute, text))
+        const merged = mergeAll(spec, ...sections)
+        const { handoffs } = splitHandoffs(merged)
+        expect(splitHandoffs(merged).specification).toBe(spec)
+        expect(handoffs.length).toBe(Math.min(3, new Set(writes.map(({ session: id }) => id)).size))
+        const [newest] = handoffs
+        if (newest !== undefined) expect(merge(merged, newest)).toMatchObject({ description: merged, dropped: [] })
+      })
+    },
+  )
 })

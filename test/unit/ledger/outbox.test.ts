@@ -172,7 +172,7 @@ describe("the outbox", () => {
     },
   )
 
-  test("retries by itself after a failure", async () => {
+  test("the outbox retries by itself after a failure", async () => {
     const { open, script, task, log } = setUp()
     let failures = 3
     script.fault = () => (failures-- > 0 ? "unavailable" : "none")
@@ -214,33 +214,36 @@ describe("the outbox", () => {
     expect(files()).toEqual([])
   })
 
-  test(promised("ledger.D2", "parks a record for an unknown task, and tries it when moved back"), async () => {
-    const { open, ledger, log, task, state, outboxFolder } = setUp()
-    const outbox = open()
-    await deliver(outbox, entry("nowhere", "ts-add002"), entry("somewhere"))
-    expect(task().messages).toEqual(["somewhere"])
-    const { waiting, parked } = await outbox.status()
-    expect(waiting).toBe(0)
-    const record = { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-add002") }
-    const file = expect.stringContaining(join(outboxFolder, "parked"))
-    const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
-    expect(parked).toEqual([{ file, record, reason: "the ledger has no task ts-add002", since }])
-    const warning = { level: "warn", message: expect.stringContaining("parked") }
-    expect(log.lines).toContainEqual(expect.objectContaining(warning))
-    const path = parked[0]?.file ?? ""
-    await ledger.addTask({ title: "Nowhere", description: "", project: "demo" })
-    await createOutboxStore(state).unpark(basename(path))
-    await outbox.drain()
-    expect(task("ts-add002").messages).toEqual(["nowhere"])
-    expect((await outbox.status()).parked).toEqual([])
-  })
+  test(
+    promised("ledger.D2", "the outbox parks a record for an unknown task, and tries it when moved back"),
+    async () => {
+      const { open, ledger, log, task, state, outboxFolder } = setUp()
+      const outbox = open()
+      await deliver(outbox, entry("nowhere", "ts-add002"), entry("somewhere"))
+      expect(task().messages).toEqual(["somewhere"])
+      const { waiting, parked } = await outbox.status()
+      expect(waiting).toBe(0)
+      const record = { version: 1, createdAt: expect.any(String), entry: entry("nowhere", "ts-add002") }
+      const file = expect.stringContaining(join(outboxFolder, "parked"))
+      const since = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
+      expect(parked).toEqual([{ file, record, reason: "the ledger has no task ts-add002", since }])
+      const warning = { level: "warn", message: expect.stringContaining("parked") }
+      expect(log.lines).toContainEqual(expect.objectContaining(warning))
+      const path = parked[0]?.file ?? ""
+      await ledger.addTask({ title: "Nowhere", description: "", project: "demo" })
+      await createOutboxStore(state).unpark(basename(path))
+      await outbox.drain()
+      expect(task("ts-add002").messages).toEqual(["nowhere"])
+      expect((await outbox.status()).parked).toEqual([])
+    },
+  )
 
   test.each([
     ["no JSON", "{"],
     ["empty", ""],
     ["another version", JSON.stringify({ version: 2, createdAt: "2026-01-01T00:00:00Z", entry: entry("x") })],
     ["another kind", JSON.stringify({ version: 1, createdAt: "2026-01-01T00:00:00Z", entry: { kind: "other" } })],
-  ])("parks a file that is malformed (%s) byte for byte", async (_name, text) => {
+  ])("the outbox parks a file that is malformed (%s) byte for byte", async (_name, text) => {
     const { open, outboxFolder, task } = setUp()
     mkdirSync(outboxFolder, { recursive: true })
     writeFileSync(join(outboxFolder, "0000000000001-000000-bad.json"), text)
@@ -333,25 +336,28 @@ describe("the outbox", () => {
     },
   )
 
-  test(promised("ledger.D2", "delivers the records of a folder that was away, and no older handoff"), async () => {
-    const set = setUp()
-    const { open, script, task, files } = set
-    const titled = (number: number) =>
-      handoff(`# Handoff after compaction ${number} (session ses_1, summary msg_1, 2026-01-0${number}T00:00:00.000Z)`)
-    script.readable = false
-    const outbox = open()
-    await deliver(outbox, entry("saved"), titled(1))
-    const mend = blockFolder(set)
-    script.readable = true
-    await deliver(outbox, entry("direct"), titled(2))
-    expect(task().messages).toEqual(["direct"])
-    mend()
-    expect(files()).toHaveLength(2)
-    await outbox.flush(5000)
-    expect(task().messages).toEqual(["direct", "saved"])
-    expect(splitHandoffs(task().description).handoffs).toEqual([titled(2).section])
-    expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
-  })
+  test(
+    promised("ledger.D2", "the outbox delivers the records of a folder that was away, and no older handoff"),
+    async () => {
+      const set = setUp()
+      const { open, script, task, files } = set
+      const titled = (number: number) =>
+        handoff(`# Handoff after compaction ${number} (session ses_1, summary msg_1, 2026-01-0${number}T00:00:00.000Z)`)
+      script.readable = false
+      const outbox = open()
+      await deliver(outbox, entry("saved"), titled(1))
+      const mend = blockFolder(set)
+      script.readable = true
+      await deliver(outbox, entry("direct"), titled(2))
+      expect(task().messages).toEqual(["direct"])
+      mend()
+      expect(files()).toHaveLength(2)
+      await outbox.flush(5000)
+      expect(task().messages).toEqual(["direct", "saved"])
+      expect(splitHandoffs(task().description).handoffs).toEqual([titled(2).section])
+      expect(await outbox.status()).toEqual({ waiting: 0, parked: [] })
+    },
+  )
 
   test("the outbox goes on at once when its folder was away in the middle of a delivery", async () => {
     const set = setUp()
@@ -441,7 +447,7 @@ describe("the outbox", () => {
     expect(task().messages).toEqual(["slow"])
   })
 
-  test("delivers each record once when several outboxes share the folder", async () => {
+  test("each record is delivered once when several outboxes share the folder", async () => {
     const { open, task, files } = setUp()
     const outboxes = [open(), open(), open()]
     const messages = Array.from({ length: 60 }, (_, at) => `m${at}`)
@@ -453,7 +459,7 @@ describe("the outbox", () => {
     expect(new Set(task().messages)).toEqual(new Set(messages))
   })
 
-  test("delivers hundreds of entries in order, reading the ledger once for all of them", async () => {
+  test("the outbox delivers hundreds of entries in order, reading the ledger once for all of them", async () => {
     const { open, leave, task, calls } = setUp()
     const messages = Array.from({ length: runs(200) }, (_, at) => `entry ${at}`)
     await leave(messages.map((message) => entry(message)))
@@ -462,7 +468,7 @@ describe("the outbox", () => {
     expect(calls.filter((call) => call.startsWith("show"))).toHaveLength(1)
   }, 60_000)
 
-  test("merges handoffs below a specification that was written over while they waited, the last one alone", async () => {
+  test("the outbox merges handoffs below a specification that was written over while they waited, the last one alone", async () => {
     const { open, task, calls } = setUp()
     task().description = "Progress: half."
     await deliver(open(), ...["first", "second", "second"].map((section) => handoff(section, "Build it.")))
@@ -472,7 +478,7 @@ describe("the outbox", () => {
     expect(calls.filter((call) => call.startsWith("desc"))).toHaveLength(2)
   })
 
-  describe("of a description that is full", () => {
+  describe("a description that is full", () => {
     const limit = textLimit(process.platform)
     const openFull = (description: string) => {
       const { open, ledger, task, state } = setUp()
@@ -486,7 +492,7 @@ describe("the outbox", () => {
     const work =
       "# Work in progress (session ses_a, 2026-01-01T09:00:00.000Z)\n\n## Facts gathered by program\n- new.ts"
 
-    test(promised("ledger.D1", "a handoff that takes over later facts is cut"), async () => {
+    test(promised("ledger.D1", "a handoff that takes over later facts is cut in a full description"), async () => {
       const { outbox, task } = openFull("Spec")
       await deliver(outbox, handoff(`${title("1")}\n\n${"x".repeat(limit)}`), handoff(work), handoff(work))
       const { specification, handoffs } = splitHandoffs(task().description)
@@ -505,7 +511,7 @@ describe("the outbox", () => {
     })
   })
 
-  test(promised("ledger.D2", "the outbox comes once and in order, whatever fails"), async () => {
+  test(promised("ledger.D2", "each record of the outbox comes once and in order, whatever fails"), async () => {
     const fault = fc.constantFrom<Fault>("none", "none", "refused", "unavailable", "written-unheard")
     const message = fc.record({ id: fc.constantFrom(TASK, OTHER), text: fc.constantFrom("a", "b", "") })
     const disks = fc.array(fc.boolean(), { maxLength: 3 })

@@ -151,16 +151,19 @@ describe("the inbox", () => {
     },
   )
 
-  test(promised("live-state.E1", "shares its file with another process of the same c2c session"), async () => {
-    const { inbox, opencode, create, spooled } = setUp()
-    opencode.isIdle = false
-    await inbox.receive([message("one")])
-    const inner = create()
-    await inner.receive([message("two")])
-    await inbox.receive([message("three")])
-    await Promise.all([inner.receive([message("four")]), inbox.receive([message("five")])])
-    expect(spooled().sort()).toEqual(["one", "two", "three", "four", "five"].sort())
-  })
+  test(
+    promised("live-state.E1", "the inbox shares its file with another process of the same c2c session"),
+    async () => {
+      const { inbox, opencode, create, spooled } = setUp()
+      opencode.isIdle = false
+      await inbox.receive([message("one")])
+      const inner = create()
+      await inner.receive([message("two")])
+      await inbox.receive([message("three")])
+      await Promise.all([inner.receive([message("four")]), inbox.receive([message("five")])])
+      expect(spooled().sort()).toEqual(["one", "two", "three", "four", "five"].sort())
+    },
+  )
 
   test(
     promised("live-state.E1", "the inbox has each message on disk before it is tried, and tries no other"),
@@ -284,7 +287,10 @@ describe("a request", () => {
   })
 
   test(
-    promised("waiting.B3", "of a subagent of the root's goes there, too, is answered and rejected like the root's"),
+    promised(
+      "waiting.B3",
+      "a request of the root's subagent goes to the supervisor, too, is answered and rejected like the root's",
+    ),
     async () => {
       const { ask, say, receive, sent, answered } = setUp()
       const sub = { ...PERMISSION, sessionID: "ses_sub" }
@@ -322,16 +328,19 @@ describe("a request", () => {
     expect(answered).toHaveLength(1)
   })
 
-  test(promised("live-state.E2", "that a person answered is over, and a late answer is told so"), async () => {
-    const { ask, say, receive, sent, answered } = setUp()
-    ask(PERMISSION)
-    // Something has to wait for the inbox to be read.
-    ask(QUESTION)
-    receive("permission.replied", { sessionID: "ses_a", requestID: "per_1" })
-    await say(message("permission:per_1:approve-once"))
-    expect(sent().at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
-    expect(answered).toEqual([])
-  })
+  test(
+    promised("live-state.E2", "a request that a person answered is over, and a late answer is told so"),
+    async () => {
+      const { ask, say, receive, sent, answered } = setUp()
+      ask(PERMISSION)
+      // Something has to wait for the inbox to be read.
+      ask(QUESTION)
+      receive("permission.replied", { sessionID: "ses_a", requestID: "per_1" })
+      await say(message("permission:per_1:approve-once"))
+      expect(sent().at(-1)).toBe("ada: permission per_1: your answer came too late, the request is over")
+      expect(answered).toEqual([])
+    },
+  )
 
   test(
     promised("live-state.E2", "a request is not decided by one who was not asked, nor by words about another"),

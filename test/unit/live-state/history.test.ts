@@ -32,7 +32,7 @@ describe("the history of an agent", () => {
     expect(eventsBetween(before, after).map((event) => Object.values(event).join(" "))).toEqual(events)
   })
 
-  test(promised("live-state.C2", "never goes back, whatever the clocks say"), () => {
+  test(promised("live-state.C2", "the history of an agent never goes back, whatever the clocks say"), () => {
     forAll(100, [fc.array(fc.tuple(fc.nat(50), fc.nat(50), fc.constantFrom("busy", "idle"), fc.nat(3)))], (looks) => {
       let before: Sample | undefined
       const all: HistoryEvent[] = []

@@ -25,22 +25,27 @@ const newInstance = (directory: string) => {
 
 const read = (directory: string, name: string) => readFileSync(join(liveFolder(directory), name), "utf8")
 
-test(promised(["soak.B5", "speed.G1"], "the first request begins it; what comes before is kept for it"), async () => {
-  const directory = temporaryFolder()
-  const { core, hooks, receive } = newInstance(directory)
-  const ask = (agent: unknown) => hooks["chat.params"]?.({ agent } as never, {} as never)
-  // The module is loaded, so that the feature would begin within some turns of the event loop.
-  await import("../../../.opencode/baton/live-state/feature.ts")
-  await receive("message.updated")
-  await receive("session.created", { info: { id: "ses_early" } })
-  await receive("session.status", { sessionID: "ses_early", status: { type: "busy" } })
-  await ask("title")
-  await ask({ name: "title" })
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
-  expect(core.state.current).toBeUndefined()
-  await ask("build")
-  await eventually("the state", () => liveFiles(directory).find((name) => read(directory, name).includes("ses_early")))
-})
+test(
+  promised(["soak.B5", "speed.G1"], "the first request begins live state; what comes before is kept for it"),
+  async () => {
+    const directory = temporaryFolder()
+    const { core, hooks, receive } = newInstance(directory)
+    const ask = (agent: unknown) => hooks["chat.params"]?.({ agent } as never, {} as never)
+    // The module is loaded, so that the feature would begin within some turns of the event loop.
+    await import("../../../.opencode/baton/live-state/feature.ts")
+    await receive("message.updated")
+    await receive("session.created", { info: { id: "ses_early" } })
+    await receive("session.status", { sessionID: "ses_early", status: { type: "busy" } })
+    await ask("title")
+    await ask({ name: "title" })
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(core.state.current).toBeUndefined()
+    await ask("build")
+    await eventually("the state", () =>
+      liveFiles(directory).find((name) => read(directory, name).includes("ses_early")),
+    )
+  },
+)
 
 test(promised("live-state.D2", "a folder that begins anew has one statefile while its last still ends"), async () => {
   const directory = temporaryFolder()

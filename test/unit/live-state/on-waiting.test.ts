@@ -84,11 +84,14 @@ describe("the account's command", () => {
     [ON, { kind: "timed-out", deadlineMs: 10_000 }, "timed-out"],
     [ON, { kind: "not-started", cause: "notify: ENOENT" }, "ENOENT"],
     [{ onWaiting: "notify" }, EXITED, "onWaiting was not run"],
-  ])(promised("waiting.B2", "that fails is a line in the log: %j, %j"), async (settings, outcome, reason) => {
-    const { tell, said } = setUp(settings, outcome)
-    tell()
-    const line = await said()
-    expect(line).toMatchObject({ level: "warn" })
-    expect(JSON.stringify(line)).toContain(reason)
-  })
+  ])(
+    promised("waiting.B2", "the account's command that fails is a line in the log: %j, %j"),
+    async (settings, outcome, reason) => {
+      const { tell, said } = setUp(settings, outcome)
+      tell()
+      const line = await said()
+      expect(line).toMatchObject({ level: "warn" })
+      expect(JSON.stringify(line)).toContain(reason)
+    },
+  )
 })

@@ -43,27 +43,31 @@ describe("a request", () => {
     )
 
   test.each("127.0.0.1 localhost LOCALHOST".split(" "))(
-    promised("live-state.C2", "to %s is for this machine"),
+    promised("live-state.C2", "a request to %s is for this machine"),
     (name) => expect(isOwnHost(`${name}:4711`, PORT)).toBe(true),
   )
 
   const FOREIGN = `evil.example evil.example:4711 127.0.0.1 127.0.0.1:4712 127.0.0.1:4711.evil.example
     127.0.0.1.evil.example:4711 localhost.evil.example:4711 user@127.0.0.1:4711 [::1]:4711 0.0.0.0:4711`
-  test.each([undefined, "", ...FOREIGN.split(/\s+/)])(promised("live-state.C2", "to %j is not answered"), (host) => {
-    expect(ask({ headers: { host } })).toMatchObject({ kind: "refused", status: 421 })
-  })
+  test.each([undefined, "", ...FOREIGN.split(/\s+/)])(
+    promised("live-state.C2", "a request to %j is not answered"),
+    (host) => {
+      expect(ask({ headers: { host } })).toMatchObject({ kind: "refused", status: 421 })
+    },
+  )
 
-  test.each("POST PUT DELETE HEAD OPTIONS PATCH TRACE get".split(" "))(promised("live-state.C2", "no %s"), (method) =>
-    expect(ask({ method })).toMatchObject({ kind: "refused", status: 405 }),
+  test.each("POST PUT DELETE HEAD OPTIONS PATCH TRACE get".split(" "))(
+    promised("live-state.C2", "a request by %s is refused"),
+    (method) => expect(ask({ method })).toMatchObject({ kind: "refused", status: 405 }),
   )
 
   const NOWHERE = `/../../etc/passwd /page/../../../statefile.ts /%2e%2e/server.ts //evil.example/ http://evil.example/
     /row.css/ /__proto__ /constructor /server.ts *`
-  test.each([...NOWHERE.split(/\s+/), ""])(promised("live-state.C2", "for %j finds nothing"), (url) => {
+  test.each([...NOWHERE.split(/\s+/), ""])(promised("live-state.C2", "a request for %j finds nothing"), (url) => {
     expect(ask({ url })).toMatchObject({ kind: "refused", status: 404 })
   })
 
-  test(promised("live-state.C2", "of another site is refused, but for a link to the page"), () => {
+  test(promised("live-state.C2", "a request of another site is refused, but for a link to the page"), () => {
     const from = (site: string, mode = "no-cors", dest = "script") =>
       ask({ headers: { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } }).kind
     const foreign = [from("cross-site"), from("same-site"), from("cross-site", "navigate", "iframe")]
@@ -87,7 +91,7 @@ describe("the timeline", () => {
   const draw = (points: HistoryEvent[], frame = { from: 0, to: 100, width: 100 }) => drawTimeline(points, frame)
   const point = (at: number, kind: HistoryEvent["kind"]): HistoryEvent => ({ at, kind })
 
-  test(promised("live-state.C2", "draws turns, waits, compactions and handoffs where they were"), () => {
+  test(promised("live-state.C2", "the timeline draws turns, waits, compactions and handoffs where they were"), () => {
     const moments = "0 idle,10 busy,30 permission,40 busy,50 compaction,60 question,70 idle,70 turn,80 handoff"
     const words = moments.split(",").map((moment) => moment.split(" "))
     const paths = draw(words.map(([at, kind]) => point(Number(at), kind as HistoryEvent["kind"])))
@@ -109,7 +113,7 @@ describe("the timeline", () => {
     },
   )
 
-  test(promised("live-state.C2", "draws only what is in its frame, and what reaches into it"), () => {
+  test(promised("live-state.C2", "the timeline draws only what is in its frame, and what reaches into it"), () => {
     const points = [point(0, "busy"), point(50, "compaction"), point(150, "idle")]
     const paths = draw(points, { from: 100, to: 200, width: 100 })
     expect(paths).toMatchObject({ busy: "M0 11h50v11h-50z", compaction: "" })
@@ -142,7 +146,7 @@ describe("the page's words", () => {
     [72 * 3_600_000, "3 d"],
   ])(promised("live-state.C2", "%d ms are %s"), (ms, words) => expect(duration(ms)).toBe(words))
 
-  test(promised("live-state.C2", "say what an agent does and for how long, if that is known"), () => {
+  test(promised("live-state.C2", "the page's words say what an agent does and for how long, if that is known"), () => {
     const since = new Date(0).toISOString()
     expect(statusText(agent({ since }), 60_000)).toBe("busy · 1 min")
     expect(statusText(agent(), 60_000)).toBe("busy")

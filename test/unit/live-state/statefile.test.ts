@@ -61,7 +61,7 @@ describe("the statefile", () => {
     ["a b\n😀", "a-b-"],
     ["", "session"],
     ["x".repeat(500), "x".repeat(100)],
-  ])(promised("live-state.B1", "of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
+  ])(promised("live-state.B1", "the statefile of %j is called %j"), (id, name) => expect(statefileName(id)).toBe(name))
 
   test(
     promised("live-state.B1", "the statefile has the first change at once and the last at the end, always whole"),
@@ -82,7 +82,7 @@ describe("the statefile", () => {
     },
   )
 
-  test(promised("live-state.B2", "that cannot be written is tried again, and said once"), async () => {
+  test(promised("live-state.B2", "a statefile that cannot be written is tried again, and said once"), async () => {
     const { folder, publish, read, said } = setUp()
     mkdirSync(join(folder, ".."), { recursive: true })
     writeFileSync(folder, "in the way")
@@ -96,35 +96,41 @@ describe("the statefile", () => {
     expect(said()).toHaveLength(2)
   })
 
-  test(promised("live-state.B3", "of a process that was killed at work is not overwritten, another is"), async () => {
-    const folder = join(temporaryFolder(), ".opencode/state/live")
-    mkdirSync(folder, { recursive: true })
-    for (const [isIdle, expected] of [
-      [false, ["one-crashed.json", "one.json"]],
-      [true, ["one.json"]],
-    ] as const) {
-      const state = { agent: { is_idle: isIdle }, extensions: {} }
-      writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: "T0", state }))
-      const next = setUp(join(folder, "../../.."))
-      next.publish()
-      await next.writer.stop(0)
-      expect(next.files()).toEqual(expected)
-      expect(next.read()).toMatchObject({ ts: "T1" })
-      rmSync(join(folder, "one-crashed.json"), { force: true })
-    }
-  })
+  test(
+    promised("live-state.B3", "the statefile of a process that was killed at work is not overwritten, another is"),
+    async () => {
+      const folder = join(temporaryFolder(), ".opencode/state/live")
+      mkdirSync(folder, { recursive: true })
+      for (const [isIdle, expected] of [
+        [false, ["one-crashed.json", "one.json"]],
+        [true, ["one.json"]],
+      ] as const) {
+        const state = { agent: { is_idle: isIdle }, extensions: {} }
+        writeFileSync(join(folder, "one.json"), JSON.stringify({ event: "state.snapshot", ts: "T0", state }))
+        const next = setUp(join(folder, "../../.."))
+        next.publish()
+        await next.writer.stop(0)
+        expect(next.files()).toEqual(expected)
+        expect(next.read()).toMatchObject({ ts: "T1" })
+        rmSync(join(folder, "one-crashed.json"), { force: true })
+      }
+    },
+  )
 
-  test(promised("live-state.B3", "of a living process is left alone: a second gets one of its own"), async () => {
-    const first = setUp()
-    first.publish()
-    await eventually("the first", () => first.files()[0])
-    const second = setUp(first.project, { pid: 42 })
-    second.publish()
-    await eventually("the second", () => second.files().includes("one-42.json") || undefined)
-    await first.writer.stop(0)
-    await second.writer.stop(0)
-    expect(first.files()).toEqual(["one-42.json", "one.json"])
-  })
+  test(
+    promised("live-state.B3", "the statefile of a living process is left alone: a second gets one of its own"),
+    async () => {
+      const first = setUp()
+      first.publish()
+      await eventually("the first", () => first.files()[0])
+      const second = setUp(first.project, { pid: 42 })
+      second.publish()
+      await eventually("the second", () => second.files().includes("one-42.json") || undefined)
+      await first.writer.stop(0)
+      await second.writer.stop(0)
+      expect(first.files()).toEqual(["one-42.json", "one.json"])
+    },
+  )
 })
 
 describe("the writer that is chosen", () => {

@@ -88,31 +88,34 @@ describe("the stream writer", () => {
     expect(snapshots()).toBeLessThanOrEqual(1)
   })
 
-  test(promised("live-state.D2", "killed again and again, it is one at a time and the newest arrives"), async () => {
-    const KILLS = runs(5)
-    const { publish, lines, pids } = setUp("echo $$ >> OUT.pids; exec cat >> OUT", { firstRestartMs: 1 })
-    for (let kills = 0; kills < KILLS; kills++) {
-      publish()
-      const alive = await eventually("a writer", () => pids().filter(isAlive).at(-1))
-      expect(pids().filter(isAlive)).toHaveLength(1)
-      process.kill(alive, "SIGKILL")
-      await eventually("its end", () => !isAlive(alive) || undefined)
-    }
-    await eventually("the last state", () => {
-      publish()
-      const last = lines().at(-1)
-      return (last?.state?.n ?? last?.patch?.n ?? 0) > KILLS || undefined
-    })
-  })
+  test(
+    promised("live-state.D2", "a writer killed again and again is one at a time, and the newest arrives"),
+    async () => {
+      const KILLS = runs(5)
+      const { publish, lines, pids } = setUp("echo $$ >> OUT.pids; exec cat >> OUT", { firstRestartMs: 1 })
+      for (let kills = 0; kills < KILLS; kills++) {
+        publish()
+        const alive = await eventually("a writer", () => pids().filter(isAlive).at(-1))
+        expect(pids().filter(isAlive)).toHaveLength(1)
+        process.kill(alive, "SIGKILL")
+        await eventually("its end", () => !isAlive(alive) || undefined)
+      }
+      await eventually("the last state", () => {
+        publish()
+        const last = lines().at(-1)
+        return (last?.state?.n ?? last?.patch?.n ?? 0) > KILLS || undefined
+      })
+    },
+  )
 
-  test(promised("live-state.A3", "what it says on stderr is logged, five times at most"), async () => {
+  test(promised("live-state.A3", "what a writer says on stderr is logged, five times at most"), async () => {
     const { publish, said } = setUp("for i in 1 2 3 4 5 6 7 8 9; do echo complaint $i >&2; sleep 0.02; done")
     publish()
     await eventually("two lives of it", () => said("the state writer ended and is started again")[1])
     expect(said("the state writer says")).toHaveLength(5)
   })
 
-  test(promised("live-state.A3", "stopping it ends a writer that would not end"), async () => {
+  test(promised("live-state.A3", "stopping the stream writer ends a writer that would not end"), async () => {
     const { writer, publish, pids } = setUp("trap '' TERM; echo $$ >> OUT.pids; while :; do sleep 1; done")
     publish()
     const pid = await eventually("its start", () => pids()[0])

@@ -69,40 +69,49 @@ describe("agents", () => {
     expect(agent.strict?.permission).toEqual({ "*": "deny", pass_over_return: "allow" })
   })
 
-  test(promised("pass-over.A6", "ask before a result goes back, unless the user's own rules have a word on it"), () => {
-    expect(register({}).permission).toMatchObject({ pass_over_result: "ask", pass_over_return: "allow" })
-    expect(register({ permission: "allow" as never }).permission).not.toHaveProperty("pass_over_result")
-    for (const action of ["deny", "ask"] as const)
-      expect(register({ permission: { "*": action } as never }).permission).toMatchObject({ pass_over_result: "ask" })
-    const own = { pass_over_result: "deny" }
-    const both = { pass_over_result: "deny", "pass_over_result *": "deny" }
-    expect(register({ permission: own as never }).permission).toMatchObject(both)
-    const agent = register({ agent: { mine: { permission: own as never } } }).agent.mine
-    expect(agent?.permission).toMatchObject(both)
-  })
+  test(
+    promised("pass-over.A6", "agents ask before a result goes back, unless the user's own rules have a word on it"),
+    () => {
+      expect(register({}).permission).toMatchObject({ pass_over_result: "ask", pass_over_return: "allow" })
+      expect(register({ permission: "allow" as never }).permission).not.toHaveProperty("pass_over_result")
+      for (const action of ["deny", "ask"] as const)
+        expect(register({ permission: { "*": action } as never }).permission).toMatchObject({ pass_over_result: "ask" })
+      const own = { pass_over_result: "deny" }
+      const both = { pass_over_result: "deny", "pass_over_result *": "deny" }
+      expect(register({ permission: own as never }).permission).toMatchObject(both)
+      const agent = register({ agent: { mine: { permission: own as never } } }).agent.mine
+      expect(agent?.permission).toMatchObject(both)
+    },
+  )
 
   const permission = (rules: object) => ({ permission: rules as never })
 
-  test(promised("pass-over.A8", "that are ready-made are not in the task tool's list, unless the user says so"), () => {
-    const hidden = { audit: "deny", scout: "deny" }
-    expect(register({}).permission).toMatchObject({ task: hidden })
-    expect(register(permission({ task: "ask" })).permission).toMatchObject({ task: { "*": "ask", ...hidden } })
-    expect(register(permission({ task: { audit: "allow" } })).permission).toMatchObject({
-      task: { audit: "allow", scout: "deny" },
-    })
-    const own = register({ agent: { audit: { prompt: "mine" } } })
-    expect(own.permission).toMatchObject({ task: { scout: "deny" } })
-  })
+  test(
+    promised("pass-over.A8", "agents that are ready-made are not in the task tool's list, unless the user says so"),
+    () => {
+      const hidden = { audit: "deny", scout: "deny" }
+      expect(register({}).permission).toMatchObject({ task: hidden })
+      expect(register(permission({ task: "ask" })).permission).toMatchObject({ task: { "*": "ask", ...hidden } })
+      expect(register(permission({ task: { audit: "allow" } })).permission).toMatchObject({
+        task: { audit: "allow", scout: "deny" },
+      })
+      const own = register({ agent: { audit: { prompt: "mine" } } })
+      expect(own.permission).toMatchObject({ task: { scout: "deny" } })
+    },
+  )
 
-  test(promised(["pass-over.C3", "pass-over.F2"], "that are ready-made get passes where no user denies them"), () => {
-    expect(register(permission({ task: { audit: "deny" } })).agent.audit).toBeUndefined()
-    const { prompt = "" } = register({}).agent.audit ?? {}
-    const { subagent } = preparedPass()
-    const deny = (pattern: string) => ({ permission: "task", pattern, action: "deny" }) as const
-    const rules = (given: readonly PermissionRule[], own = prompt) =>
-      rulesForPasses(given, { ...subagent, prompt: own })
-    expect(rules([deny("audit")])).toEqual([])
-    expect(rules([deny("*"), deny("audit"), deny("audit")])).toEqual([deny("*"), deny("audit")])
-    expect(rules([deny("audit")], "mine")).toEqual([deny("audit")])
-  })
+  test(
+    promised(["pass-over.C3", "pass-over.F2"], "agents that are ready-made get passes where no user denies them"),
+    () => {
+      expect(register(permission({ task: { audit: "deny" } })).agent.audit).toBeUndefined()
+      const { prompt = "" } = register({}).agent.audit ?? {}
+      const { subagent } = preparedPass()
+      const deny = (pattern: string) => ({ permission: "task", pattern, action: "deny" }) as const
+      const rules = (given: readonly PermissionRule[], own = prompt) =>
+        rulesForPasses(given, { ...subagent, prompt: own })
+      expect(rules([deny("audit")])).toEqual([])
+      expect(rules([deny("*"), deny("audit"), deny("audit")])).toEqual([deny("*"), deny("audit")])
+      expect(rules([deny("audit")], "mine")).toEqual([deny("audit")])
+    },
+  )
 })

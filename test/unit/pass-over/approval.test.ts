@@ -20,7 +20,7 @@ const no: Ask = () => Promise.reject(new Error("rejected"))
 /** The value that OpenCode 1.4 to 1.15.4 returns: an effect that is never run. */
 const notRun: Ask = () => ({}) as Promise<void>
 
-describe("what a pass changed is written", () => {
+describe("what a pass changed", () => {
   type Rules = { agent?: PermissionRule[]; session?: PermissionRule[] }
 
   const mayWrite = ({ agent = [], session = [] }: Rules, ask: Ask = notRun) => {
@@ -36,7 +36,7 @@ describe("what a pass changed is written", () => {
   const rule = (pattern: string, action: PermissionRule["action"]) => ({ permission: "edit", pattern, action })
   const ALL = rule("*", "allow")
 
-  test(promised("pass-over.C3", "as OpenCode says, where it can ask"), async () => {
+  test(promised("pass-over.C3", "what a pass changed is written as OpenCode says, where it can ask"), async () => {
     expect(await mayWrite({}, yes)).toEqual({ kind: "granted" })
     const refused = { kind: "refused", reason: expect.stringContaining("rejected") }
     expect(await mayWrite({ agent: [ALL] }, no)).toEqual(refused)
@@ -47,9 +47,12 @@ describe("what a pass changed is written", () => {
     ["one file is to be asked for", { agent: [ALL, rule("docs/*", "ask")] }, "refused"],
     ["one file is denied to the session", { agent: [ALL], session: [rule("src/*", "deny")] }, "refused"],
     ["nothing is said of it", {}, "refused"],
-  ])(promised("pass-over.C3", "by the rules alone, where it cannot ask: %s"), async (_name, rules, kind) => {
-    expect((await mayWrite(rules)).kind).toBe(kind)
-  })
+  ])(
+    promised("pass-over.C3", "what a pass changed is written by the rules alone, where OpenCode cannot ask: %s"),
+    async (_name, rules, kind) => {
+      expect((await mayWrite(rules)).kind).toBe(kind)
+    },
+  )
 })
 
 test(promised("soak.B4", "questions that nobody answered go with their session, and others are not kept"), async () => {
@@ -70,21 +73,27 @@ test(promised("soak.B4", "questions that nobody answered go with their session, 
   expect(refused).toEqual(["per_ses_here"])
 })
 
-test(promised("passes.A4", "always holds for an agent's later results, never for one with a critical finding"), () => {
-  const watch = createPermissionWatch({ answerPermission: async () => ({ kind: "ok", value: undefined }) })
-  const ask = (subagent: string, isCritical: boolean, reply: string) => {
-    watch.asked({ kind: "asked", sessionID: "ses_1", permissionID: "per_1", passID: "pass_1", subagent, isCritical })
-    watch.answered("per_1", reply)
-  }
-  ask("coder", false, "once")
-  ask("coder", true, "always")
-  expect(watch.isAllowed("coder")).toBe(false)
-  ask("coder", false, "always")
-  expect([watch.isAllowed("coder"), watch.isAllowed("second")]).toEqual([true, false])
-  expect([watch.wasAsked("pass_1"), watch.wasAsked("pass_1")]).toEqual([true, false])
-})
+test(
+  promised(
+    "passes.A4",
+    "an answer of always holds for an agent's later results, never for one with a critical finding",
+  ),
+  () => {
+    const watch = createPermissionWatch({ answerPermission: async () => ({ kind: "ok", value: undefined }) })
+    const ask = (subagent: string, isCritical: boolean, reply: string) => {
+      watch.asked({ kind: "asked", sessionID: "ses_1", permissionID: "per_1", passID: "pass_1", subagent, isCritical })
+      watch.answered("per_1", reply)
+    }
+    ask("coder", false, "once")
+    ask("coder", true, "always")
+    expect(watch.isAllowed("coder")).toBe(false)
+    ask("coder", false, "always")
+    expect([watch.isAllowed("coder"), watch.isAllowed("second")]).toEqual([true, false])
+    expect([watch.wasAsked("pass_1"), watch.wasAsked("pass_1")]).toEqual([true, false])
+  },
+)
 
-describe("a result goes back", () => {
+describe("the way back of a result", () => {
   const levels = { ...builtInPolicy().levels, auto_return: "pair" } as const
   const saying = (auto_return: boolean, change: Partial<PassRecord> = {}) =>
     passRecord({ policy: { ...builtInPolicy({ auto_return }), levels }, output: workOutput(), ...change })
@@ -157,7 +166,10 @@ describe("a result goes back", () => {
   )
 
   test(
-    promised("passes.A4", "after a question that says all of it, in its name and pattern, on one line"),
+    promised(
+      "passes.A4",
+      "a result goes back after a question that says all of it, in its name and pattern, on one line",
+    ),
     async () => {
       const { approve, asked } = setUp()
       const summary = {
@@ -193,7 +205,7 @@ describe("a result goes back", () => {
     ["released by run", { hasUser: false }, never, "approved", /^No user could be asked/],
     ["released by unsupported", {}, notRun, "approved", /cannot ask/],
     ["released by silence", {}, () => new Promise(() => {}), "approved", /^No answer came/],
-  ])(promised(["passes.A4", "pass-over.A6"], "%s: %j"), async (decided, given, answer, kind, note) => {
+  ])(promised(["passes.A4", "pass-over.A6"], "a result is %s with %j"), async (decided, given, answer, kind, note) => {
     const { approve, decided: decisions } = setUp(given)
     const approval = await approve(saying(false), answer, decided.endsWith("silence") ? 5 : 60_000)
     expect(approval.kind).toBe(kind)
@@ -202,7 +214,7 @@ describe("a result goes back", () => {
     if (note) expect(approval).toMatchObject({ note: expect.stringMatching(note) })
   })
 
-  test(promised("passes.A4", "unasked after always, unless it has a critical finding"), async () => {
+  test(promised("passes.A4", "a result goes back unasked after always, unless it has a critical finding"), async () => {
     const { approve, asked } = setUp({ isAllowed: true })
     expect((await approve(saying(false), never)).kind).toBe("approved")
     expect((await approve(saying(false, { output: workOutput(critical) }), never)).kind).toBe("refused")

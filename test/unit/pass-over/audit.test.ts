@@ -94,16 +94,19 @@ describe("a line of the audit", () => {
 })
 
 describe("the audit", () => {
-  test(promised("pass-over.E3", "lies in a file a month and root session, private and ignored by git"), async () => {
-    const { audit, folder, file, lines } = setUp()
-    const next = entry({ at: "2026-02-01T00:00:00.000Z", event: "started", state: "waiting_for_return" })
-    expect(await audit.append(entry())).toBe(true)
-    expect(await audit.append(next)).toBe(true)
-    expect([lines("2026-01"), lines("2026-02")]).toEqual([[entry()], [next]])
-    expect(readdirSync(folder).sort()).toEqual([".gitignore", "2026-01", "2026-02"])
-    expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("*\n")
-    expect(statSync(file()).mode & 0o777).toBe(0o600)
-  })
+  test(
+    promised("pass-over.E3", "the audit lies in a file a month and root session, private and ignored by git"),
+    async () => {
+      const { audit, folder, file, lines } = setUp()
+      const next = entry({ at: "2026-02-01T00:00:00.000Z", event: "started", state: "waiting_for_return" })
+      expect(await audit.append(entry())).toBe(true)
+      expect(await audit.append(next)).toBe(true)
+      expect([lines("2026-01"), lines("2026-02")]).toEqual([[entry()], [next]])
+      expect(readdirSync(folder).sort()).toEqual([".gitignore", "2026-01", "2026-02"])
+      expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("*\n")
+      expect(statSync(file()).mode & 0o777).toBe(0o600)
+    },
+  )
 
   test(
     promised("pass-over.E3", "the audit keeps the order of what is appended at once, and what stood there"),
@@ -126,7 +129,7 @@ describe("the audit", () => {
     expect(JSON.parse(last ?? "")).toMatchObject({ attempts: 7 })
   })
 
-  test(promised("pass-over.E3", "costs nobody a pass when it cannot be written, and says so"), async () => {
+  test(promised("pass-over.E3", "the audit costs no pass when it cannot be written, and says so"), async () => {
     const { audit, folder, log } = setUp()
     mkdirSync(join(folder, ".."), { recursive: true })
     writeFileSync(folder, "in the way")

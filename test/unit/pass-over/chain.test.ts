@@ -108,7 +108,7 @@ describe("the chain above a session", () => {
   test.each([
     ["leads in a circle", { ses_me: session("ses_b", "a"), ses_b: session("ses_me", "b") }],
     ["cannot be read", { ses_me: session("ses_gone", "a") }],
-  ])(promised("pass-over.D1", "that %s is unreadable"), async (_what, sessions) => {
+  ])(promised("pass-over.D1", "a chain above a session that %s is unreadable"), async (_what, sessions) => {
     expect((await read(sessions)).kind).toBe("unreadable")
   })
 })

@@ -173,22 +173,31 @@ describe("the rights of a child", () => {
         deny: ["read secret/key", "read .state/copy/secret/key", "grep x"],
       },
     ],
-  ])(promised("pass-over.C3", "%s"), (_what, { limits = LIMITS, child = [], originator = [], sandbox }, uses) => {
-    const own = [OPEN, ...child]
-    const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], sandbox })]
-    for (const action of ["allow", "deny"] as const) {
-      for (const use of uses[action]) {
-        const [permission = "", ...value] = use.split(" ")
-        expect(evaluate(all, permission, value.join(" ")), use).toBe(action)
+  ])(
+    promised("pass-over.C3", "the rights of a child %s"),
+    (_what, { limits = LIMITS, child = [], originator = [], sandbox }, uses) => {
+      const own = [OPEN, ...child]
+      const all = [...own, ...childRules({ limits, child: own, originator: [OPEN, ...originator], sandbox })]
+      for (const action of ["allow", "deny"] as const) {
+        for (const use of uses[action]) {
+          const [permission = "", ...value] = use.split(" ")
+          expect(evaluate(all, permission, value.join(" ")), use).toBe(action)
+        }
       }
-    }
-  })
+    },
+  )
 
-  test(promised("guard.A3", "leave its editing tools out of a request, whatever its originator is denied"), () => {
-    const originator = [OPEN, deny("edit", ".opencode/baton/**")]
-    const rules = childRules({ limits: LIMITS, child: [OPEN, deny("edit")], originator, sandbox: undefined })
-    expect(rules.findLast(({ permission }) => permission === "edit")).toEqual(deny("edit"))
-  })
+  test(
+    promised(
+      "guard.A3",
+      "the rights of a child leave its editing tools out of a request, whatever its originator is denied",
+    ),
+    () => {
+      const originator = [OPEN, deny("edit", ".opencode/baton/**")]
+      const rules = childRules({ limits: LIMITS, child: [OPEN, deny("edit")], originator, sandbox: undefined })
+      expect(rules.findLast(({ permission }) => permission === "edit")).toEqual(deny("edit"))
+    },
+  )
 
   test.each([
     [NO_CHANGES, "a_tool_of_a_plugin", false],
@@ -336,7 +345,7 @@ describe("the delays", () => {
     [POLICY, [1000, 2000, 4000]],
     [{ ...POLICY, backoff_multiplier: 1 }, [1000, 1000, 1000]],
     [{ ...POLICY, retry_delay_ms: 100_000, backoff_multiplier: 10 }, [100_000, MAX_DELAY_MS, MAX_DELAY_MS]],
-  ])(promised("pass-over.E2", "of %j are %j: they grow, and have an end"), (policy, expected) => {
+  ])(promised("pass-over.E2", "the delays of %j are %j: they grow, and have an end"), (policy, expected) => {
     expect(delays(policy)).toEqual(expected)
   })
 })
@@ -393,18 +402,21 @@ describe("the attempts", () => {
     expect(timers.size).toBe(0)
   })
 
-  test(promised("pass-over.E2", "wait their time and end at once with the abort, leaving no timer"), async () => {
-    const { running, abort, attempts } = setUp(["crash"])
-    await vi.advanceTimersByTimeAsync(999)
-    expect(attempts).toEqual([1])
-    await vi.advanceTimersByTimeAsync(1)
-    expect([attempts, timers.size]).toEqual([[1, 2], 1])
-    abort.abort()
-    expect(await running).toEqual({ outcome: undefined, attempts: 2 })
-    expect([attempts, timers.size]).toEqual([[1, 2], 0])
-  })
+  test(
+    promised("pass-over.E2", "attempts wait their time and end at once with the abort, leaving no timer"),
+    async () => {
+      const { running, abort, attempts } = setUp(["crash"])
+      await vi.advanceTimersByTimeAsync(999)
+      expect(attempts).toEqual([1])
+      await vi.advanceTimersByTimeAsync(1)
+      expect([attempts, timers.size]).toEqual([[1, 2], 1])
+      abort.abort()
+      expect(await running).toEqual({ outcome: undefined, attempts: 2 })
+      expect([attempts, timers.size]).toEqual([[1, 2], 0])
+    },
+  )
 
-  test(promised("pass-over.E2", "attempts are none when it is aborted before the first"), async () => {
+  test(promised("pass-over.E2", "attempts are none when they are aborted before the first"), async () => {
     const abort = new AbortController()
     abort.abort()
     const { running } = setUp(["done"], abort)

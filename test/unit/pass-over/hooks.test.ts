@@ -45,27 +45,39 @@ describe("the hooks of passes", () => {
     expect(hooksIn("baton/package.json")).toEqual({})
   })
 
-  test(promised("passes.A8", "serve other plugins until a copy of the bundle that counts more is loaded"), () => {
-    const directory = temporaryFolder()
-    writeFiles(join(directory, ".opencode"), { "pass-over.json": "{}" })
-    hooksOf(directory)
-    expect(findServing(directory)).toBeTypeOf("function")
-    expect(findServing(`${directory}/other`)).toBeUndefined()
-    const own = join(directory, ".opencode", "baton")
-    enterCopy({ feature: "pass-over", directory, projectRoot: directory, bundleRoot: own })
-    expect(findServing(directory)).toBeUndefined()
-  })
+  test(
+    promised(
+      "passes.A8",
+      "the hooks of passes serve other plugins until a copy of the bundle that counts more is loaded",
+    ),
+    () => {
+      const directory = temporaryFolder()
+      writeFiles(join(directory, ".opencode"), { "pass-over.json": "{}" })
+      hooksOf(directory)
+      expect(findServing(directory)).toBeTypeOf("function")
+      expect(findServing(`${directory}/other`)).toBeUndefined()
+      const own = join(directory, ".opencode", "baton")
+      enterCopy({ feature: "pass-over", directory, projectRoot: directory, bundleRoot: own })
+      expect(findServing(directory)).toBeUndefined()
+    },
+  )
 
-  test(promised("package.D1", "follow the policy of the copy that serves a project without its own"), () => {
-    expect(Object.keys(hooksIn())).toContain("tool")
-  })
+  test(
+    promised("package.D1", "the hooks of passes follow the policy of the copy that serves a project without its own"),
+    () => {
+      expect(Object.keys(hooksIn())).toContain("tool")
+    },
+  )
 
   test.each([
     ["that has made none", "pass-over.json", ["pass_over_return", ...DECIDING]],
     ["that has made one", "state/pass-over/by-session/ses_1/pass_20260101102030000_abcd", ["pass_over_return"]],
-  ])(promised("pass-over.A8", "leave a session %s the tools that it can use"), async (_which, file, expected) => {
-    const hooks = hooksIn("pass-over.json", file)
-    expect(await leftOut(hooks)).toEqual(expected)
-    expect(Object.keys(hooks.tool ?? {})).toEqual(["pass_over", "pass_over_return", ...DECIDING])
-  })
+  ])(
+    promised("pass-over.A8", "the hooks of passes leave a session %s the tools that it can use"),
+    async (_which, file, expected) => {
+      const hooks = hooksIn("pass-over.json", file)
+      expect(await leftOut(hooks)).toEqual(expected)
+      expect(Object.keys(hooks.tool ?? {})).toEqual(["pass_over", "pass_over_return", ...DECIDING])
+    },
+  )
 })

@@ -58,7 +58,7 @@ describe("a result that nobody waits for", () => {
   test.each([
     ["for a session that is busy", { isBusy: true }, "notify"],
     ["of an earlier process, until the session is used", {}, "queue"],
-  ] as const)(promised("pass-over.A4", "waits: %s"), async (_what, given, begin) => {
+  ] as const)(promised("pass-over.A4", "an unawaited result waits: %s"), async (_what, given, begin) => {
     const { announcer, state } = open(given)
     await announcer[begin]("ses_1")
     await announcer.idle("ses_other")

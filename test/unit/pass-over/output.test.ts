@@ -232,7 +232,7 @@ describe("a return", () => {
     },
   )
 
-  test(promised("pass-over.A2", "may say nothing with null or an empty text, as models do"), () => {
+  test(promised("pass-over.A2", "a return may say nothing with null or an empty text, as models do"), () => {
     const findings = [{ ...FINDING, line: null, fix: "" }, null]
     expect(check({ ...MINIMAL, decision: null, artifacts: null, findings })).toMatchObject({
       kind: "accepted",
@@ -266,31 +266,34 @@ describe("a return", () => {
     ["an argument that is not there", { ...MINIMAL, result: 1 }, '"result"'],
     ["no object", "done", "- the arguments: "],
     ["nothing", undefined, "- the arguments: "],
-  ])(promised("pass-over.A2", "with %s is refused with what is wrong"), (_what, args, problem) => {
+  ])(promised("pass-over.A2", "a return with %s is refused with what is wrong"), (_what, args, problem) => {
     expect(check(args)).toMatchObject({ kind: "refused", text: expect.stringContaining(problem) })
   })
 
   test.each([
     ["is not valid", {}, ""],
     ["names another agent", { ...MINIMAL, return_to: "alice" }, 'expected "build", received "alice"'],
-  ])(promised(["pass-over.A2", "pass-over.A9"], "that %s fails the pass the third time"), (_what, args, problem) => {
-    expect(check(args)).toMatchObject({
-      text: expect.stringMatching(/Call pass_over_return again .* 2 times more\.$/),
-    })
-    expect(check(args, 1)).toMatchObject({ kind: "refused", text: expect.stringContaining("once more.") })
-    for (const refusals of [0, 1])
-      expect(check(args, refusals)).toMatchObject({ text: expect.stringContaining(problem) })
-    const error = { code: "E021", message: "The subagent's return was not valid 3 times" }
-    expect(check(args, 2)).toMatchObject({ kind: "failed", error })
-    for (const good of [MINIMAL, { ...MINIMAL, return_to: "build" }]) expect(check(good, 2).kind).toBe("accepted")
-  })
+  ])(
+    promised(["pass-over.A2", "pass-over.A9"], "a return that %s fails the pass the third time"),
+    (_what, args, problem) => {
+      expect(check(args)).toMatchObject({
+        text: expect.stringMatching(/Call pass_over_return again .* 2 times more\.$/),
+      })
+      expect(check(args, 1)).toMatchObject({ kind: "refused", text: expect.stringContaining("once more.") })
+      for (const refusals of [0, 1])
+        expect(check(args, refusals)).toMatchObject({ text: expect.stringContaining(problem) })
+      const error = { code: "E021", message: "The subagent's return was not valid 3 times" }
+      expect(check(args, 2)).toMatchObject({ kind: "failed", error })
+      for (const good of [MINIMAL, { ...MINIMAL, return_to: "build" }]) expect(check(good, 2).kind).toBe("accepted")
+    },
+  )
 
   test(promised("pass-over.A2", "a return names five problems and counts the rest"), () => {
     const refused = check({ ...MINIMAL, recommendations: Array.from({ length: 12 }, () => 1) })
     expect(refused).toMatchObject({ text: expect.stringContaining("- and 7 more") })
   })
 
-  test(promised("pass-over.A2", "of any shape is answered, never thrown at"), () => {
+  test(promised("pass-over.A2", "a return of any shape is answered, never thrown at"), () => {
     const artifacts = fc.record({ status: fc.string(), summary: fc.anything(), artifacts: fc.anything() })
     forAll(100, [fc.oneof(fc.anything(), artifacts)], (args) => {
       expect(["accepted", "refused"]).toContain(check(args).kind)

@@ -64,42 +64,48 @@ const setUp = () => {
 }
 
 describe("the passes", () => {
-  test(promised(["pass-over.E3", "pass-over.E4"], "have a state and a line of the audit for each change"), async () => {
-    const { entries, store, passes, begin } = setUp()
-    await begin()
-    await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
-    await passes.attemptFailed(PASS_ID, passOverError("E011", { message: "The model failed", cause: "503" }))
-    await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
-    await passes.transition(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
-    await passes.transition(PASS_ID, { type: "applied", by: "originator" })
-    expect(entries.map(({ event, state, attempts }) => `${event} ${state} ${attempts}`)).toEqual([
-      "sent sent 0",
-      "started waiting_for_return 1",
-      "attempt_failed waiting_for_return 1",
-      "started waiting_for_return 2",
-      "returned returned 2",
-      "applied applied 2",
-    ])
-    expect(entries[2]?.error).toEqual({ code: "E011", message: "The model failed" })
-    const stored = await store.read(PASS_ID)
-    expect(stored).toMatchObject({ attempts: 2, child_session_id: "ses_second", state: { state: "applied" } })
-    expect(stored?.history.map(({ state }) => state)).toEqual(["sent", "waiting_for_return", "returned", "applied"])
-    expect(stored?.history.map(({ at }) => at)).toEqual(
-      [entries[0], entries[1], entries[4], entries[5]].map((each) => each?.at),
-    )
-  })
+  test(
+    promised(["pass-over.E3", "pass-over.E4"], "the passes have a state and a line of the audit for each change"),
+    async () => {
+      const { entries, store, passes, begin } = setUp()
+      await begin()
+      await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_child" })
+      await passes.attemptFailed(PASS_ID, passOverError("E011", { message: "The model failed", cause: "503" }))
+      await passes.transition(PASS_ID, { type: "started" }, { child_session_id: "ses_second" })
+      await passes.transition(PASS_ID, { type: "returned", paths: [] }, { output: workOutput() })
+      await passes.transition(PASS_ID, { type: "applied", by: "originator" })
+      expect(entries.map(({ event, state, attempts }) => `${event} ${state} ${attempts}`)).toEqual([
+        "sent sent 0",
+        "started waiting_for_return 1",
+        "attempt_failed waiting_for_return 1",
+        "started waiting_for_return 2",
+        "returned returned 2",
+        "applied applied 2",
+      ])
+      expect(entries[2]?.error).toEqual({ code: "E011", message: "The model failed" })
+      const stored = await store.read(PASS_ID)
+      expect(stored).toMatchObject({ attempts: 2, child_session_id: "ses_second", state: { state: "applied" } })
+      expect(stored?.history.map(({ state }) => state)).toEqual(["sent", "waiting_for_return", "returned", "applied"])
+      expect(stored?.history.map(({ at }) => at)).toEqual(
+        [entries[0], entries[1], entries[4], entries[5]].map((each) => each?.at),
+      )
+    },
+  )
 
-  test(promised(["pass-over.E4", "pass-over.E1"], "change nothing where nothing can happen, and say why"), async () => {
-    const { entries, store, passes, begin } = setUp()
-    const unknown = await passes.transition(PASS_ID, { type: "started" })
-    expect(unknown).toMatchObject({ kind: "refused", error: { code: "E023" } })
-    await begin()
-    const record = await store.read(PASS_ID)
-    const early = await passes.transition(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
-    expect(early).toMatchObject({ kind: "refused", error: { code: "E024" } })
-    expect(await store.read(PASS_ID)).toEqual(record)
-    expect(entries).toHaveLength(1)
-  })
+  test(
+    promised(["pass-over.E4", "pass-over.E1"], "the passes change nothing where nothing can happen, and say why"),
+    async () => {
+      const { entries, store, passes, begin } = setUp()
+      const unknown = await passes.transition(PASS_ID, { type: "started" })
+      expect(unknown).toMatchObject({ kind: "refused", error: { code: "E023" } })
+      await begin()
+      const record = await store.read(PASS_ID)
+      const early = await passes.transition(PASS_ID, { type: "applied", by: "originator" }, { output: workOutput() })
+      expect(early).toMatchObject({ kind: "refused", error: { code: "E024" } })
+      expect(await store.read(PASS_ID)).toEqual(record)
+      expect(entries).toHaveLength(1)
+    },
+  )
 
   test(
     promised(["pass-over.E3", "pass-over.E1"], "the passes are in the audit with why they were refused or ended"),
@@ -119,15 +125,21 @@ describe("the passes", () => {
     },
   )
 
-  test(promised(["pass-over.D1", "pass-over.E3"], "beyond the limit are refused, in the audit as such"), async () => {
-    const { entries, begin } = setUp()
-    const policy = builtInPolicy({ max_passes_per_session: 1 })
-    await begin({ policy })
-    const request = passRequest({ pass_over_id: "pass_20260101102030001_abcd" })
-    const error = { code: "E004", message: expect.stringContaining("1 passes; 1 are") }
-    expect(await begin({ policy, request })).toMatchObject({ kind: "refused", error })
-    expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual(["sent undefined", "refused E004"])
-  })
+  test(
+    promised(["pass-over.D1", "pass-over.E3"], "passes beyond the limit are refused, in the audit as such"),
+    async () => {
+      const { entries, begin } = setUp()
+      const policy = builtInPolicy({ max_passes_per_session: 1 })
+      await begin({ policy })
+      const request = passRequest({ pass_over_id: "pass_20260101102030001_abcd" })
+      const error = { code: "E004", message: expect.stringContaining("1 passes; 1 are") }
+      expect(await begin({ policy, request })).toMatchObject({ kind: "refused", error })
+      expect(entries.map(({ event, error: why }) => `${event} ${why?.code}`)).toEqual([
+        "sent undefined",
+        "refused E004",
+      ])
+    },
+  )
 
   test(promised("pass-over.E4", "passes are announced once, whoever asks at the same time"), async () => {
     const { entries, passes, begin } = setUp()
@@ -152,7 +164,7 @@ describe("the passes", () => {
     expect(pruned).toEqual([7, 90])
   })
 
-  test(promised("pass-over.E4", "lose no result, whatever happens at the same time"), async () => {
+  test(promised("pass-over.E4", "the passes lose no result, whatever happens at the same time"), async () => {
     const event: fc.Arbitrary<PassEvent> = fc.constantFrom<PassEvent[]>(
       { type: "started" },
       { type: "returned", paths: ["a.ts"] },
@@ -208,11 +220,11 @@ describe("a question", () => {
     ["content of a file", about({ files: [file("a.ts", "1"), file("b.ts", "3")] })],
     ["name of a file", about({ files: [file("a.ts", "1"), file("c.ts", "2")] })],
     ["number of files", about({ files: [file("a.ts", "1")] })],
-  ])(promised("pass-over.A7", "with another %s is another one"), (_what, other) => {
+  ])(promised("pass-over.A7", "a question with another %s is another one"), (_what, other) => {
     expect(cacheKeyOf(other)).not.toBe(cacheKeyOf(QUESTION))
   })
 
-  test(promised("pass-over.A7", "about a file that could not be read is never known"), () => {
+  test(promised("pass-over.A7", "a question about a file that could not be read is never known"), () => {
     expect(cacheKeyOf(about({ files: [file("a.ts", null)] }))).toBeNull()
   })
 })
@@ -304,15 +316,21 @@ describe("a pass whose process died", () => {
     },
   )
 
-  test(promised(["pass-over.B2", "pass-over.B3"], "in the middle of an apply has that taken back"), async () => {
-    const { recover, passes, files, states, log } = await leave(ONE)
-    await passes.transition(ONE, { type: "returned", paths: ["a"] }, { output: workOutput() })
-    const recovered = ["took back 1 write"]
-    files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered, leftAlone: [] })
-    expect(await recover()).toEqual([])
-    expect(await states()).toEqual(["returned"])
-    expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off"])
-  })
+  test(
+    promised(
+      ["pass-over.B2", "pass-over.B3"],
+      "a pass whose process died in the middle of an apply has that taken back",
+    ),
+    async () => {
+      const { recover, passes, files, states, log } = await leave(ONE)
+      await passes.transition(ONE, { type: "returned", paths: ["a"] }, { output: workOutput() })
+      const recovered = ["took back 1 write"]
+      files.set(ONE, { kind: "changes", modifications: [], skipped: [], recovered, leftAlone: [] })
+      expect(await recover()).toEqual([])
+      expect(await states()).toEqual(["returned"])
+      expect(log.lines.map(({ message }) => message)).toEqual(["an apply was cut off"])
+    },
+  )
 
   test(
     promised(

@@ -57,15 +57,18 @@ describe("a policy", () => {
     },
   )
 
-  test(promised("pass-over.C1", "resolves each key for itself and names the most specific level with a say"), () => {
-    const policy = resolved({ defaults: { cache: true }, pair: { auto_return: true }, override: { max_retries: 0 } })
-    expect(policy.values).toEqual({ ...BUILT_IN_POLICY, cache: true, auto_return: true, max_retries: 0 })
-    expect(policy.levels).toMatchObject({ cache: "global", auto_return: "pair", max_retries: "override" })
-    expect(policy.name).toBe("pair alice->audit with override")
-    expect(resolved({ subagent: { cache: true } }).name).toBe("subagent audit")
-    expect(resolved({ defaults: { cache: true } }).name).toBe("defaults")
-    expect(resolved({}).name).toBe("built-in")
-  })
+  test(
+    promised("pass-over.C1", "a policy resolves each key for itself and names the most specific level with a say"),
+    () => {
+      const policy = resolved({ defaults: { cache: true }, pair: { auto_return: true }, override: { max_retries: 0 } })
+      expect(policy.values).toEqual({ ...BUILT_IN_POLICY, cache: true, auto_return: true, max_retries: 0 })
+      expect(policy.levels).toMatchObject({ cache: "global", auto_return: "pair", max_retries: "override" })
+      expect(policy.name).toBe("pair alice->audit with override")
+      expect(resolved({ subagent: { cache: true } }).name).toBe("subagent audit")
+      expect(resolved({ defaults: { cache: true } }).name).toBe("defaults")
+      expect(resolved({}).name).toBe("built-in")
+    },
+  )
 
   test.each([
     [["*->*"], "pair *->*"],
@@ -73,14 +76,14 @@ describe("a policy", () => {
     [["*->*", "*->audit", "alice->*"], "pair alice->*"],
     [["*->*", "*->audit", "alice->*", "alice->audit"], "pair alice->audit"],
     [["bob->*", "*->scout"], "built-in"],
-  ])(promised("pass-over.C5", "of pairs with *: of %j the closest holds"), (names, name) => {
+  ])(promised("pass-over.C5", "of a policy's pairs with * the closest holds: %j"), (names, name) => {
     const pairs = Object.fromEntries(names.map((pair) => [pair, { can_modify_files: false }]))
     const file = { defaults: {}, pairs, subagents: {} }
     const policy = resolvePolicy({ file, originator: "alice", subagent: "audit" })
     expect(policy).toMatchObject({ policy: { name, values: { can_modify_files: name === "built-in" } } })
   })
 
-  test(promised("pass-over.C1", "of names that every object has is only what the file says"), () => {
+  test(promised("pass-over.C1", "a policy for names that every object has is only what the file says"), () => {
     for (const subagent of ["constructor", "__proto__", "toString"]) {
       const file = { defaults: {}, pairs: {}, subagents: {} }
       expect(resolvePolicy({ file, originator: "a", subagent })).toMatchObject({ policy: { values: BUILT_IN_POLICY } })
@@ -88,7 +91,7 @@ describe("a policy", () => {
   })
 })
 
-test(promised("pass-over.C1", "is shown with the level that each value came from"), () => {
+test(promised("pass-over.C1", "a policy is shown with the level that each value came from"), () => {
   const policy = resolved({
     pair: { auto_return: true, can_modify_files: true },
     override: { timeout_ms: 60_000 },
@@ -117,7 +120,7 @@ describe("an override", () => {
     { defaults: { auto_return: false }, override: { auto_return: true } },
     { defaults: { auto_apply: false }, override: { auto_apply: true } },
     { defaults: { on_timeout: "stop" }, override: { on_timeout: "continue" } },
-  ])(promised(["pass-over.C2", "pass-over.C6"], "cannot widen: %j"), (parts) => {
+  ])(promised(["pass-over.C2", "pass-over.C6"], "an override cannot widen: %j"), (parts) => {
     const [key = ""] = Object.keys(parts.override ?? {})
     const next_step = `Pass again without ${key} in the override.`
     const error = { code: "E030", message: expect.stringContaining(key), next_step }
@@ -127,17 +130,20 @@ describe("an override", () => {
   test.each<[Parts, string]>([
     [{ pair: { timeout_ms: 5000 } }, "pair alice->audit"],
     [{ defaults: { timeout_ms: 5000 } }, "defaults"],
-  ])(promised("passes.A5", "of timeout_ms is reduced to what the file has, and said: %j"), (parts, name) => {
-    const answer = resolve({ ...parts, override: { timeout_ms: 6000, max_retries: 1 } })
-    const note = `The override timeout_ms: 6000 was reduced to 5000, which .opencode/pass-over.json has (${name}).`
-    expect(answer).toMatchObject({ kind: "resolved", policy: { values: { timeout_ms: 5000, max_retries: 1 } }, note })
-    const refused = resolve({ ...parts, override: { timeout_ms: 6000, max_chain_depth: 9 } })
-    expect(refused).toMatchObject({
-      kind: "refused",
-      error: { code: "E030", message: expect.stringContaining("max_chain_depth") },
-    })
-    expect(resolve({ ...parts, override: { timeout_ms: 4000 } })).not.toHaveProperty("note")
-  })
+  ])(
+    promised("passes.A5", "an override of timeout_ms is reduced to what the file has, and said: %j"),
+    (parts, name) => {
+      const answer = resolve({ ...parts, override: { timeout_ms: 6000, max_retries: 1 } })
+      const note = `The override timeout_ms: 6000 was reduced to 5000, which .opencode/pass-over.json has (${name}).`
+      expect(answer).toMatchObject({ kind: "resolved", policy: { values: { timeout_ms: 5000, max_retries: 1 } }, note })
+      const refused = resolve({ ...parts, override: { timeout_ms: 6000, max_chain_depth: 9 } })
+      expect(refused).toMatchObject({
+        kind: "refused",
+        error: { code: "E030", message: expect.stringContaining("max_chain_depth") },
+      })
+      expect(resolve({ ...parts, override: { timeout_ms: 4000 } })).not.toHaveProperty("note")
+    },
+  )
 
   test.each<Parts>([
     { override: { timeout_ms: 60_000_000, auto_return: true, auto_apply: true } },
@@ -146,11 +152,11 @@ describe("an override", () => {
     { pair: { on_timeout: "continue" }, override: { on_timeout: "stop" } },
     { pair: { cache: false }, override: { cache: true, notify_on_return: "never" } },
     { override: { retry_delay_ms: 5, backoff_multiplier: 3 } },
-  ])(promised("pass-over.C1", "may say: %j"), (parts) => {
+  ])(promised("pass-over.C1", "an override may say: %j"), (parts) => {
     expect(resolved(parts).values).toMatchObject(parts.override ?? {})
   })
 
-  test(promised("pass-over.C2", "never makes a right or a limit wider than it is without it"), () => {
+  test(promised("pass-over.C2", "an override never makes a right or a limit wider than it is without it"), () => {
     const part: fc.Arbitrary<PolicyPart> = fc.record(
       {
         can_modify_files: fc.boolean(),
@@ -206,13 +212,16 @@ describe("the policy file", () => {
     )
   })
 
-  test(promised("pass-over.A11", "that is installed is a policy, and names the schema beside it"), () => {
-    const text = readFileSync(join(REPOSITORY, ".opencode", "pass-over.json"), "utf8")
-    expect(parsePolicy(z, text)).toEqual(parsePolicy(z, "{}"))
-    expect(existsSync(join(REPOSITORY, ".opencode", JSON.parse(text).$schema))).toBe(true)
-  })
+  test(
+    promised("pass-over.A11", "the policy file that is installed is a policy, and names the schema beside it"),
+    () => {
+      const text = readFileSync(join(REPOSITORY, ".opencode", "pass-over.json"), "utf8")
+      expect(parsePolicy(z, text)).toEqual(parsePolicy(z, "{}"))
+      expect(existsSync(join(REPOSITORY, ".opencode", JSON.parse(text).$schema))).toBe(true)
+    },
+  )
 
-  test(promised("pass-over.C1", "may be the document's example, and need hold nothing at all"), () => {
+  test(promised("pass-over.C1", "the policy file may be the document's example, and need hold nothing at all"), () => {
     const example = {
       defaults: { auto_return: false, auto_apply: false, timeout_ms: 30_000, max_chain_depth: 3 },
       pairs: { "alice->audit": { auto_return: true, auto_apply: false, notify_on_return: "always" } },
@@ -225,10 +234,13 @@ describe("the policy file", () => {
     expect(parsePolicy(z, "\uFEFF{}")).toMatchObject({ file: { defaults: {}, pairs: {}, subagents: {} } })
   })
 
-  test(promised("pass-over.C1", "may set every key that has a built-in value, and these values are valid"), () => {
-    expect(Object.keys(policyPartSchema(z).shape).sort()).toEqual(Object.keys(BUILT_IN_POLICY).sort())
-    expect(policyPartSchema(z).parse(BUILT_IN_POLICY)).toEqual(BUILT_IN_POLICY)
-  })
+  test(
+    promised("pass-over.C1", "the policy file may set every key that has a built-in value, and these values are valid"),
+    () => {
+      expect(Object.keys(policyPartSchema(z).shape).sort()).toEqual(Object.keys(BUILT_IN_POLICY).sort())
+      expect(policyPartSchema(z).parse(BUILT_IN_POLICY)).toEqual(BUILT_IN_POLICY)
+    },
+  )
 
   test.each([
     ['{"pairs": {\n"alice->audit": {\n"cache": "no"\n}}}', 3, /^pairs\."alice->audit"\.cache: .* boolean, .* "no"$/],
@@ -263,11 +275,14 @@ describe("the policy file", () => {
     },
   )
 
-  test(promised("pass-over.C2", "a folder in its place and a link that leads nowhere are no permission"), async () => {
-    const [folder, link] = [project(), project()]
-    mkdirSync(folder.path)
-    symlinkSync(join(link.root, "gone.json"), link.path)
-    for (const { root } of [folder, link])
-      expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
-  })
+  test(
+    promised("pass-over.C2", "a folder in place of the policy file and a link that leads nowhere are no permission"),
+    async () => {
+      const [folder, link] = [project(), project()]
+      mkdirSync(folder.path)
+      symlinkSync(join(link.root, "gone.json"), link.path)
+      for (const { root } of [folder, link])
+        expect(await readPolicy(root)).toMatchObject({ kind: "unusable", error: { code: "E030" } })
+    },
+  )
 })

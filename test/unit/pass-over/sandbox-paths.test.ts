@@ -81,7 +81,7 @@ describe("a child's tool calls", () => {
     })
   })
 
-  test("that touch no files, or are of a plugin, stay as they are, and batch is refused", () => {
+  test("a child's tool calls that touch no files, or are of a plugin, stay as they are, and batch is refused", () => {
     for (const tool of ["todowrite", "weather_lookup"]) expect(argsOf(tool, { text: "/home/ann/proj" })).toEqual({})
     expect(argsOf("batch", {})).toBe("refused")
   })

@@ -72,7 +72,7 @@ describe("a pass", () => {
     ["is given files when it has some", [started, returned, collected]],
     ["is given files before its result", [started, collected]],
     ["has a file applied that was rejected", [returned, rejected(["a.ts"]), applied(["a.ts"])]],
-  ])(promised("pass-over.E4", "never %s"), (_what, events) => {
+  ])(promised("pass-over.E4", "a pass never %s"), (_what, events) => {
     const before = run(...events.slice(0, -1))
     const step = nextState(before, events.at(-1) ?? started)
     expect(step).toMatchObject({ kind: "refused", error: { code: "E024", recoverable: false } })
@@ -138,22 +138,25 @@ describe("no sequence of events", () => {
     })
   })
 
-  test(promised("pass-over.E4", "loses a result or a file of it, or decides on a file twice"), () => {
-    forAll(2000, [sequences], (events) => {
-      let files: readonly string[] | undefined
-      steps(events, (before, after, event) => {
-        if (isOpen(before) && event.type === "returned") files = event.paths
-        if (files === undefined) return
-        if (!("undecided" in after)) throw new Error(`the result is lost: ${after.state}`)
-        expect([...after.undecided, ...after.applied, ...after.rejected].sort()).toEqual([...files].sort())
-        expect(after.state === "returned" || after.undecided.length === 0).toBe(true)
-        if ("undecided" in before) {
-          expect(after.applied).toEqual(expect.arrayContaining([...before.applied]))
-          expect(after.rejected).toEqual(expect.arrayContaining([...before.rejected]))
-        }
+  test(
+    promised("pass-over.E4", "no sequence of events loses a result or a file of it, or decides on a file twice"),
+    () => {
+      forAll(2000, [sequences], (events) => {
+        let files: readonly string[] | undefined
+        steps(events, (before, after, event) => {
+          if (isOpen(before) && event.type === "returned") files = event.paths
+          if (files === undefined) return
+          if (!("undecided" in after)) throw new Error(`the result is lost: ${after.state}`)
+          expect([...after.undecided, ...after.applied, ...after.rejected].sort()).toEqual([...files].sort())
+          expect(after.state === "returned" || after.undecided.length === 0).toBe(true)
+          if ("undecided" in before) {
+            expect(after.applied).toEqual(expect.arrayContaining([...before.applied]))
+            expect(after.rejected).toEqual(expect.arrayContaining([...before.rejected]))
+          }
+        })
       })
-    })
-  })
+    },
+  )
 
   test(promised("pass-over.E4", "no sequence of events leaves a pass that cannot be ended"), () => {
     forAll(100, [sequences], (events) => {

@@ -53,16 +53,19 @@ describe("a stored pass", () => {
     expect(log.lines).toEqual([])
   })
 
-  test(promised("pass-over.E4", "of a newer version is read after a downgrade, keeps what it has more"), async () => {
-    const { store, folder } = setUp()
-    const path = join(folder, PASS_ID, "pass.json")
-    await store.create(passRecord())
-    const { policy, request, ...record } = passRecord()
-    const newer = { ...record, new: 1, request: { ...request, new: 1 }, policy: { ...policy, new: 1 } }
-    writeFileSync(path, JSON.stringify(newer))
-    expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ ...newer, attempts: 2 })
-  })
+  test(
+    promised("pass-over.E4", "a pass of a newer version is read after a downgrade, keeps what it has more"),
+    async () => {
+      const { store, folder } = setUp()
+      const path = join(folder, PASS_ID, "pass.json")
+      await store.create(passRecord())
+      const { policy, request, ...record } = passRecord()
+      const newer = { ...record, new: 1, request: { ...request, new: 1 }, policy: { ...policy, new: 1 } }
+      writeFileSync(path, JSON.stringify(newer))
+      expect(await store.update(PASS_ID, (before) => ({ ...before, attempts: 2 }))).toMatchObject({ attempts: 2 })
+      expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ ...newer, attempts: 2 })
+    },
+  )
 
   test(promised("pass-over.E4", "a stored pass that is damaged is named in the log and taken for absent"), async () => {
     const { store, log, folder } = setUp()
@@ -126,16 +129,19 @@ describe("a stored pass", () => {
     },
   )
 
-  test(promised("pass-over.E4", "that a crash kept from being written is removed, and counts no more"), async () => {
-    const { store, folder } = setUp()
-    await store.create(recordOf(PASS_ID))
-    await store.removeUnwritten(PASS_ID)
-    expect(await store.read(PASS_ID)).toBeDefined()
-    rmSync(join(folder, PASS_ID, "pass.json"))
-    await store.removeUnwritten(PASS_ID)
-    expect([store.idsOfRoot("ses_root"), store.idsOfSession("ses_root"), store.idsUnfinished()]).toEqual([[], [], []])
-    expect(existsSync(join(folder, PASS_ID))).toBe(false)
-  })
+  test(
+    promised("pass-over.E4", "a pass that a crash kept from being written is removed, and counts no more"),
+    async () => {
+      const { store, folder } = setUp()
+      await store.create(recordOf(PASS_ID))
+      await store.removeUnwritten(PASS_ID)
+      expect(await store.read(PASS_ID)).toBeDefined()
+      rmSync(join(folder, PASS_ID, "pass.json"))
+      await store.removeUnwritten(PASS_ID)
+      expect([store.idsOfRoot("ses_root"), store.idsOfSession("ses_root"), store.idsUnfinished()]).toEqual([[], [], []])
+      expect(existsSync(join(folder, PASS_ID))).toBe(false)
+    },
+  )
 })
 
 describe("passes", () => {
@@ -149,23 +155,26 @@ describe("passes", () => {
     })
   const idsOf = (records: readonly PassRecord[]) => records.map(({ request }) => request.pass_over_id)
 
-  test(promised("pass-over.E4", "that are not at their end are listed, or one session's, oldest first"), async () => {
-    const { store, folder } = setUp()
-    const [undecided, late] = [returnedState({ undecided: ["a.ts"] }), returnedState({ is_late: true })]
-    const states: PassState[] = [SENT, returnedState(), undecided, late, { state: "timed_out" }]
-    for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
-    writeFileSync(join(folder, "unfinished", ID(9)), "")
-    expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
-    expect(idsOf(await store.listOfSession("ses_even"))).toEqual([2, 4].map(ID))
-    expect(store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
-    expect(store.idsOfSession("../ses_odd")).toEqual([])
+  test(
+    promised("pass-over.E4", "passes that are not at their end are listed, or one session's, oldest first"),
+    async () => {
+      const { store, folder } = setUp()
+      const [undecided, late] = [returnedState({ undecided: ["a.ts"] }), returnedState({ is_late: true })]
+      const states: PassState[] = [SENT, returnedState(), undecided, late, { state: "timed_out" }]
+      for (const [at, state] of states.entries()) await store.create(stored(at + 1, state))
+      writeFileSync(join(folder, "unfinished", ID(9)), "")
+      expect(idsOf(await store.listUnfinished())).toEqual([1, 3, 4, 5].map(ID))
+      expect(idsOf(await store.listOfSession("ses_even"))).toEqual([2, 4].map(ID))
+      expect(store.idsOfSession("ses_odd")).toEqual([1, 3, 5].map(ID))
+      expect(store.idsOfSession("../ses_odd")).toEqual([])
 
-    const state = returnedState({ state: "applied", applied: ["a.ts"] })
-    await store.update(ID(3), (record) => ({ ...record, state }))
-    await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
-    expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
-    expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
-  })
+      const state = returnedState({ state: "applied", applied: ["a.ts"] })
+      await store.update(ID(3), (record) => ({ ...record, state }))
+      await store.update(ID(4), (record) => ({ ...record, announced_at: record.history[0]?.at ?? "" }))
+      expect(idsOf(await store.listUnfinished())).toEqual([1, 5].map(ID))
+      expect(readdirSync(join(folder, "unfinished"))).toEqual([1, 2, 5, 9].map(ID))
+    },
+  )
 
   test(promised("pass-over.B3", "passes that are finished and old are removed; nothing that waits is"), async () => {
     const { store, folder, log } = setUp()

@@ -92,22 +92,32 @@ describe("a natural spelling", () => {
     },
   )
 
-  test(promised(["task.B1", "task.C1"], "escapes in no form the look at a message, nor does the exact line"), () => {
-    const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
-    const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
-    const exact = fc.tuple(mark, id).map(([task, [prefix, hex]]) => `${task} ${prefix}${hex}`)
-    forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), exact], (before, task) => {
-      fc.pre(parseTask(before + task) !== undefined)
-      expect(mayNameTask(before + task)).toBe(true)
-    })
-    const line = fc
-      .tuple(fc.constantFrom(...NAMED), fc.constantFrom("ts-", "TS-", "ep-"), fc.stringMatching(/^[0-9a-fA-F]{4,12}$/))
-      .map(([form, prefix, hex]) => form.replace(/ts-b54507/gi, prefix + hex))
-    forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n"), line], (before, form) => {
-      fc.pre(parseNaturalTask(before + form) !== undefined)
-      expect(mayNameTask(before + form)).toBe(true)
-    })
-  })
+  test(
+    promised(
+      ["task.B1", "task.C1"],
+      "a natural spelling escapes in no form the look at a message, nor does the exact line",
+    ),
+    () => {
+      const mark = fc.constantFrom("Task:", "Task:", "task:", "TASK:", "Task :", "**Task**:", "Task\uFF1A")
+      const id = fc.tuple(fc.constantFrom("ts-", "EP-", "abc-"), fc.stringMatching(/^[0-9a-f]{3,11}[0-9]$/))
+      const exact = fc.tuple(mark, id).map(([task, [prefix, hex]]) => `${task} ${prefix}${hex}`)
+      forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n", "```\n"), exact], (before, task) => {
+        fc.pre(parseTask(before + task) !== undefined)
+        expect(mayNameTask(before + task)).toBe(true)
+      })
+      const line = fc
+        .tuple(
+          fc.constantFrom(...NAMED),
+          fc.constantFrom("ts-", "TS-", "ep-"),
+          fc.stringMatching(/^[0-9a-fA-F]{4,12}$/),
+        )
+        .map(([form, prefix, hex]) => form.replace(/ts-b54507/gi, prefix + hex))
+      forAll(100, [fc.constantFrom("", "\uFEFF", '"', "a\r\n"), line], (before, form) => {
+        fc.pre(parseNaturalTask(before + form) !== undefined)
+        expect(mayNameTask(before + form)).toBe(true)
+      })
+    },
+  )
 
   test.each([
     ["blanks", `Task${" ".repeat(1_048_576)}x`],
@@ -136,7 +146,7 @@ describe("a sentence with an id", () => {
   )
 
   test.each(MENTIONS.filter(({ binds }) => !binds))(
-    promised("queue.A5", "binds none ($language): $text"),
+    promised("queue.A5", "a sentence with an id binds no task ($language): $text"),
     ({ text }) => {
       expect(parseNaturalTask(text)).toBeUndefined()
       expect(parseNaturalTask(`"${text}"`), "as an argument of opencode run").toBeUndefined()
@@ -152,7 +162,10 @@ describe("a sentence with an id", () => {
   })
 
   test(
-    promised("queue.A5", "that says more than the name is kept as the user's words, and an agent's is quoted"),
+    promised(
+      "queue.A5",
+      "a sentence with an id that says more than the name is kept as the user's words, and an agent's is quoted",
+    ),
     () => {
       expect(namesOnlyATask("Work on ts-b54507.")).toBe(true)
       for (const { text } of MENTIONS.filter(({ binds }) => binds)) {

@@ -73,7 +73,7 @@ describe("the Task: line, for any text", () => {
   test(
     promised(
       "task.B1",
-      "the Task: line, for any text names any id alone on its line, also inside the quotes of opencode run",
+      "the Task: line, for any text, names any id alone on its line, also inside the quotes of opencode run",
     ),
     () => {
       forAll(100, [taskID, otherLines, otherLines, lineEnd], (id, before, after, end) => {
@@ -86,7 +86,7 @@ describe("the Task: line, for any text", () => {
     },
   )
 
-  test(promised("task.B1", "the Task: line, for any text names an id with a digit whatever title follows"), () => {
+  test(promised("task.B1", "the Task: line, for any text, names an id with a digit whatever title follows"), () => {
     const withDigit = taskID.filter((id) => /\d/.test(id))
     forAll(100, [withDigit, fc.string()], (id, title) => {
       expect(parseTaskID(`Task: ${id} ${title.replace(/[\r\n]/g, " ")}`)).toBe(id.toLowerCase())
@@ -94,7 +94,7 @@ describe("the Task: line, for any text", () => {
   })
 
   test(
-    promised("task.B1", "the Task: line, for any text names no id that goes on, is quoted or stands within a line"),
+    promised("task.B1", "the Task: line, for any text, names no id that goes on, is quoted or stands within a line"),
     () => {
       const more = fc.constantFrom("g", "h", "z", "_", "é", "字", "-x", ".x", "/x", "-9")
       forAll(100, [taskID, more], (id, tail) => expect(parseTaskID(`Task: ${id}${tail}`)).toBeUndefined())
@@ -121,7 +121,7 @@ const LONG: readonly (readonly [string, string])[] = [
   ["line ends", "\r\n".repeat(MEGABYTE / 2)],
 ]
 
-test.each(LONG)(promised("task.B1", "reads a megabyte of %s in one pass"), (_what, text) => {
+test.each(LONG)(promised("task.B1", "a megabyte of %s is read for a task in one pass"), (_what, text) => {
   expect(parseTask(text)).toBeUndefined()
   expect(parseTask(`${text}\n# Worker\nTask: ts-b54507`)?.taskID).toBe("ts-b54507")
 })

@@ -36,7 +36,7 @@ const read = () => createPromptFiles({ root }).read("handoff")
 const text = (text: string, path = PATH) => ({ kind: "text", path, text })
 
 describe("a prompt file", () => {
-  test(promised("compaction.C2", "loses byte order mark and CRLF, and is at most 64 KB long"), () => {
+  test(promised("compaction.C2", "a prompt file loses byte order mark and CRLF, and is at most 64 KB long"), () => {
     writeFileSync(path, `\uFEFF${COMMENT}\r\n# Übergabe\r\n\r\nSag’s kurz 🏁\r\n`)
     expect(read()).toEqual(text("# Übergabe\n\nSag’s kurz 🏁\n"))
     const rest = "x".repeat(PROMPT_LIMIT_BYTES - COMMENT.length - 1)
@@ -53,7 +53,7 @@ describe("a file of the project's that gets the comment while this process runs"
   test(
     promised(
       "people.C4",
-      "a file of the project's that gets the comment while this process runs is the project's until a restart, and agents are asked for it from then on",
+      "a file of the project's that gets the comment stays the project's until a restart, and agents are asked for it",
     ),
     () => {
       writeFileSync(path, OWN)
@@ -72,7 +72,7 @@ describe("a file of the project's that gets the comment while this process runs"
   test(
     promised(
       "people.C4",
-      "a file of the project's that gets the comment while this process runs is so too when it came later, as from a branch; one of Baton's is edited at any time",
+      "a file that came later and gets the comment stays the project's, too; one of Baton's is edited at any time",
     ),
     () => {
       writeFileSync(path, `${COMMENT}\nOurs.\n`)
@@ -92,7 +92,7 @@ describe("a file is Baton's by its contract comment", () => {
     "<!-- baton:handoff -->",
     "<!--baton:handoff: with this line the file is Baton's -->",
     "<!-- baton:brief -->",
-  ])(promised("start.A4", "%s"), async (comment) => {
+  ])(promised("start.A4", "a file with %s is Baton's"), async (comment) => {
     writeFileSync(path, `# Mine\n\n${comment}\n`)
     expect(read()).toMatchObject({ kind: "text", path: PATH })
   })
@@ -103,7 +103,7 @@ describe("a file is Baton's by its contract comment", () => {
     "  <!-- baton:handoff -->\n",
     "<!-- batons: three -->\n",
     "<!-- Machine-read by our CI -->\n",
-  ])(promised("start.A4", "without one it is the project's own: %j"), async (own) => {
+  ])(promised("start.A4", "a file without a contract comment is the project's own: %j"), async (own) => {
     writeFileSync(path, own)
     expect(read()).toEqual({ kind: "foreign", path: PATH })
   })
@@ -141,11 +141,14 @@ describe("a prompt is looked for in prompts/, then in .opencode/prompts/", () =>
     ["the project's, empty", OWN, "", empty(SECOND_PATH)],
     ["absent, empty", undefined, "", empty(SECOND_PATH)],
     ["absent, the project's", undefined, OWN, { kind: "foreign", path: SECOND_PATH }],
-  ])(promised("start.A4", "the first of Baton's counts, else the reason is told: %s"), (_, first, other, told) => {
-    if (first !== undefined) writeFileSync(path, first)
-    if (other !== undefined) writeFileSync(second, other)
-    expect(read()).toEqual(told)
-  })
+  ])(
+    promised("start.A4", "the first prompt of Baton's counts, else the reason is told: %s"),
+    (_, first, other, told) => {
+      if (first !== undefined) writeFileSync(path, first)
+      if (other !== undefined) writeFileSync(second, other)
+      expect(read()).toEqual(told)
+    },
+  )
 })
 
 /** All reasons why a file is no prompt, and their messages. */
@@ -165,10 +168,13 @@ const UNUSABLE: readonly (readonly [what: string, make: () => void, reason: stri
   ["holds NUL bytes", () => writeFileSync(path, "a\0b"), "it holds NUL bytes, so it is not text"],
 ]
 
-test.each(UNUSABLE)(promised("compaction.C2", "is refused with a reason when it %s"), async (_w, make, reason) => {
-  make()
-  expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
-})
+test.each(UNUSABLE)(
+  promised("compaction.C2", "a prompt is refused with a reason when it %s"),
+  async (_w, make, reason) => {
+    make()
+    expect(read()).toEqual({ kind: "unusable", path: PATH, reason })
+  },
+)
 
 const OPEN = "<!-- baton:protocol -->"
 const CLOSE = "<!-- /baton:protocol -->"
@@ -212,9 +218,12 @@ describe("the protocol section", () => {
   )
 })
 
-test.each(ROLES)(promised("compaction.C4", "has a short built-in text for a %s whose prompt has none"), (role) => {
-  const text = builtInProtocol(role, { taskID: "ts-b54507" })
-  expect(text).toContain('prog log ts-b54507 "Blocked:')
-  expect(text).not.toContain("{{")
-  expect(text.length).toBeLessThan(700)
-})
+test.each(ROLES)(
+  promised("compaction.C4", "the protocol has a short built-in text for a %s whose prompt has none"),
+  (role) => {
+    const text = builtInProtocol(role, { taskID: "ts-b54507" })
+    expect(text).toContain('prog log ts-b54507 "Blocked:')
+    expect(text).not.toContain("{{")
+    expect(text.length).toBeLessThan(700)
+  },
+)

@@ -301,11 +301,17 @@ test(promised(["task.C1", "trust.B1"], "the words of an agent to its subagent bi
   }
 })
 
-test(promised(["task.C1", "trust.B1"], "nor do they from the history, when OpenCode starts again"), async () => {
-  const order = userSays("Task: ts-b54507 Pay the invoices")
-  const { tasks } = setUp({ parents: { ses_child: "ses_parent" }, history: { ses_child: [order] } })
-  expect(await tasks.find("ses_child")).toBeUndefined()
-})
+test(
+  promised(
+    ["task.C1", "trust.B1"],
+    "an agent's words to its subagent bind nothing from the history, when OpenCode starts again",
+  ),
+  async () => {
+    const order = userSays("Task: ts-b54507 Pay the invoices")
+    const { tasks } = setUp({ parents: { ses_child: "ses_parent" }, history: { ses_child: [order] } })
+    expect(await tasks.find("ses_child")).toBeUndefined()
+  },
+)
 
 test(promised("task.C1", "a message that came while the ledger was asked is newer"), async () => {
   const answer = createDeferred<{ kind: "found" }>()

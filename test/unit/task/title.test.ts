@@ -22,7 +22,7 @@ describe("the title of a task that a message sets", () => {
     expect(new Set(LABELLED.map(({ language }) => language)).size).toBeGreaterThanOrEqual(11)
   })
 
-  test(promised("queue.A4", "a long one is cut at a blank, or where its script has none"), () => {
+  test(promised("queue.A4", "a long title is cut at a blank, or where its script has none"), () => {
     expect(titleFrom(`${"word ".repeat(40)}end.`)).toBe(`${"word ".repeat(14)}word…`)
     expect(titleFrom("改行".repeat(60))).toBe(`${"改行".repeat(20)}…`)
   })

@@ -46,7 +46,7 @@ const setUp = () => {
 }
 
 describe("an undo", () => {
-  test(promised("words.A3", "hides task and words until the redo, and the record keeps both"), async () => {
+  test(promised("words.A3", "an undo hides task and words until the redo, and the record keeps both"), async () => {
     const { say, follow, now, store } = setUp()
     await say("msg_1", `Task: ${FIRST}\nMind the lexer.`)
     await say("msg_2", "Nor the AST.")

@@ -71,7 +71,7 @@ describe("what the user typed", () => {
   test.each([
     ["src/a.ts as a CLI", "/review src/a.ts as a CLI"],
     ["  \n", undefined],
-  ])(promised("words.A1", "of a command is its arguments: %j"), (given, words) => {
+  ])(promised("words.A1", "what the user typed of a command is its arguments: %j"), (given, words) => {
     expect(typed("A template of the project.", { name: "review", arguments: given })).toBe(words)
   })
 

@@ -87,7 +87,7 @@ describe("the oracle", () => {
     expect(judge(good)).toEqual([]),
   )
 
-  test.each(WRONG)(promised("storm.B3", "notices %s, and nothing else"), (_what, change, expected) => {
+  test.each(WRONG)(promised("storm.B3", "the oracle notices %s, and nothing else"), (_what, change, expected) => {
     const violations = judge({ ...good, ...change })
     expect(violations).toHaveLength(1)
     expect(violations[0]).toMatch(expected)

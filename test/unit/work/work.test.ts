@@ -64,28 +64,33 @@ describe("the end of a run", () => {
     [{ ...NO_FACTS, tools: 1, words: "I stop." }, "unfinished", "I stop."],
   ] as const
   for (const [facts, kind, detail] of CASES)
-    test(promised("queue.A1", `${kind}: ${detail}`), () => {
+    test(promised("queue.A1", `the end of a run is ${kind}: ${detail}`), () => {
       expect(judgeEnd(facts)).toMatchObject({ kind, detail })
     })
 
-  test(promised("queue.A1", "from outside: what ended it, then errors and tools, then the exit code"), () => {
-    const clean = { exitCode: 0, signal: null }
-    const failed = { exitCode: 1, signal: null }
-    const stuck = { kind: "stuck", detail: "no progress for 20 min" } as const
-    expect(judgeExit(NOTHING_SEEN, stuck, { exitCode: null, signal: "SIGTERM" })).toEqual(stuck)
-    expect(judgeExit(NOTHING_SEEN, undefined, { exitCode: null, signal: "SIGKILL" })).toMatchObject({ kind: "killed" })
-    const error = { name: "APIError", message: "no", status: 401 }
-    expect(judgeExit({ ...NOTHING_SEEN, error }, undefined, clean)).toMatchObject({
-      kind: "provider",
-      detail: "401 no",
-    })
-    expect(judgeExit(NOTHING_SEEN, undefined, clean)).toMatchObject({ kind: "idle" })
-    expect(judgeExit({ ...NOTHING_SEEN, complaint: "x\nSession not found" }, undefined, failed)).toMatchObject({
-      kind: "idle",
-      detail: "Session not found",
-    })
-    expect(judgeExit({ ...NOTHING_SEEN, tools: 1 }, undefined, failed)).toMatchObject({ kind: "unfinished" })
-  })
+  test(
+    promised("queue.A1", "the end of a run from outside is what ended it, then errors and tools, then the exit code"),
+    () => {
+      const clean = { exitCode: 0, signal: null }
+      const failed = { exitCode: 1, signal: null }
+      const stuck = { kind: "stuck", detail: "no progress for 20 min" } as const
+      expect(judgeExit(NOTHING_SEEN, stuck, { exitCode: null, signal: "SIGTERM" })).toEqual(stuck)
+      expect(judgeExit(NOTHING_SEEN, undefined, { exitCode: null, signal: "SIGKILL" })).toMatchObject({
+        kind: "killed",
+      })
+      const error = { name: "APIError", message: "no", status: 401 }
+      expect(judgeExit({ ...NOTHING_SEEN, error }, undefined, clean)).toMatchObject({
+        kind: "provider",
+        detail: "401 no",
+      })
+      expect(judgeExit(NOTHING_SEEN, undefined, clean)).toMatchObject({ kind: "idle" })
+      expect(judgeExit({ ...NOTHING_SEEN, complaint: "x\nSession not found" }, undefined, failed)).toMatchObject({
+        kind: "idle",
+        detail: "Session not found",
+      })
+      expect(judgeExit({ ...NOTHING_SEEN, tools: 1 }, undefined, failed)).toMatchObject({ kind: "unfinished" })
+    },
+  )
 })
 
 test(

@@ -76,7 +76,7 @@ describe("rules behind the user's own", () => {
     { agent: { build: { permission: { edit: { "src/*": "ask" }, "*": "allow" } } } },
   ]
   test.each(ALLOWING)(
-    promised(["guard.A1", "guard.A2", "people.C2"], "deny Baton's files, ask for settings: %j"),
+    promised(["guard.A1", "guard.A2", "people.C2"], "the guard's rules deny Baton's files, ask for settings: %j"),
     (config) => {
       const guarded = protectedConfig(config)
       expect(DENIED.map((path) => decide(path, guarded))).toEqual(DENIED.map(() => "deny"))
@@ -88,7 +88,7 @@ describe("rules behind the user's own", () => {
   const GUARD_DENIED = { ".opencode/**": "allow", "*guard.ts": "deny" }
   const OTHER_PROMPTS = { "*": "ask", "src/prompts/**": "deny", "*.json": "allow" }
   const denying = (pattern: string) => ({ "*": "allow", [pattern]: "deny" })
-  test(promised("people.C2", "ask for OpenCode's settings in each folder up to the worktree"), () => {
+  test(promised("people.C2", "the guard's rules ask for OpenCode's settings in each folder up to the worktree"), () => {
     const { asked } = protectedPaths(["packages/app/"], [])
     for (const path of ["opencode.json", "packages/opencode.jsonc", "packages/app/opencode.json"])
       expect(asked, path).toContain(path)
@@ -105,10 +105,13 @@ describe("rules behind the user's own", () => {
     [OTHER_PROMPTS, { ".opencode/opencode.json": "ask", "src/prompts/a.md": "deny" }],
     [denying(".opencode/opencode.json"), OTHERS_ASKED],
     [denying("*/opencode.json"), OTHERS_ASKED],
-  ])(promised(["guard.A2", "guard.A3"], "yield to those that name the files: %j gives %j"), (edit, paths) => {
-    const guarded = protectedConfig({ permission: { edit } })
-    for (const [path, verdict] of Object.entries(paths)) expect(decide(path, guarded), path).toBe(verdict)
-  })
+  ])(
+    promised(["guard.A2", "guard.A3"], "the guard's rules yield to those that name the files: %j gives %j"),
+    (edit, paths) => {
+      const guarded = protectedConfig({ permission: { edit } })
+      for (const [path, verdict] of Object.entries(paths)) expect(decide(path, guarded), path).toBe(verdict)
+    },
+  )
 
   const action = fc.constantFrom("allow", "ask", "deny")
   const PATTERNS = `* ** *.ts src/* .opencode/** .opencode/baton/** .opencode/*.json prompts/* *.json */opencode.json`
@@ -119,30 +122,42 @@ describe("rules behind the user's own", () => {
   )
   const WEIGHT = { allow: 0, ask: 1, deny: 2 }
 
-  test(promised("guard.A3", "allow nothing that the user's rules do not, and change nothing about other files"), () => {
-    forAll(500, [setting, setting], (permission, own) => {
-      const config = (): TestConfig => structuredClone({ permission, agent: { build: { permission: own } } })
-      const [user, guarded] = [config(), protectedConfig(config())]
-      for (const path of [...DENIED, ...ASKED, ...FREE]) {
-        const [was, is] = [decide(path, user), decide(path, guarded)]
-        if (FREE.includes(path)) expect(is, path).toBe(was)
-        else expect(WEIGHT[is], path).toBeGreaterThanOrEqual(WEIGHT[was])
-      }
-    })
-  })
+  test(
+    promised(
+      "guard.A3",
+      "the guard's rules allow nothing that the user's rules do not, and change nothing about other files",
+    ),
+    () => {
+      forAll(500, [setting, setting], (permission, own) => {
+        const config = (): TestConfig => structuredClone({ permission, agent: { build: { permission: own } } })
+        const [user, guarded] = [config(), protectedConfig(config())]
+        for (const path of [...DENIED, ...ASKED, ...FREE]) {
+          const [was, is] = [decide(path, user), decide(path, guarded)]
+          if (FREE.includes(path)) expect(is, path).toBe(was)
+          else expect(WEIGHT[is], path).toBeGreaterThanOrEqual(WEIGHT[was])
+        }
+      })
+    },
+  )
 
-  test(promised("guard.A3", "leave out an agent that may change no file, so that it is not offered the tools"), () => {
-    const config: TestConfig = {
-      permission: { edit: "deny" },
-      agent: { reader: { permission: { "*": "deny" } }, writer: { permission: { edit: "allow" } } },
-    }
-    const guarded = protectedConfig(structuredClone(config))
-    expect(guarded.agent?.reader).toEqual(config.agent?.reader)
-    expect([guarded.agent?.build, guarded.agent?.explore]).toEqual([undefined, undefined])
-    expect(Object.keys(Object(guarded.agent?.writer?.permission))).toEqual(["edit", "edit*"])
-    const isLast = rulesOf(config.agent?.reader?.permission).findLast(({ permission }) => matches("edit", permission))
-    expect(isLast).toMatchObject({ pattern: "*", action: "deny" })
-  })
+  test(
+    promised(
+      "guard.A3",
+      "the guard's rules leave out an agent that may change no file, so that it is not offered the tools",
+    ),
+    () => {
+      const config: TestConfig = {
+        permission: { edit: "deny" },
+        agent: { reader: { permission: { "*": "deny" } }, writer: { permission: { edit: "allow" } } },
+      }
+      const guarded = protectedConfig(structuredClone(config))
+      expect(guarded.agent?.reader).toEqual(config.agent?.reader)
+      expect([guarded.agent?.build, guarded.agent?.explore]).toEqual([undefined, undefined])
+      expect(Object.keys(Object(guarded.agent?.writer?.permission))).toEqual(["edit", "edit*"])
+      const isLast = rulesOf(config.agent?.reader?.permission).findLast(({ permission }) => matches("edit", permission))
+      expect(isLast).toMatchObject({ pattern: "*", action: "deny" })
+    },
+  )
 })
 
 describe("the look at a path before a tool runs", () => {

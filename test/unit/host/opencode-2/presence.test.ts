@@ -19,7 +19,7 @@ test(promised("v2.B9", "a message is gone that is not shown since the compaction
   expect(isGone("msg_4", [user("msg_3")])).toBe(true)
 })
 
-test(promised("v2.B9", "one that was taken out of the inbox is gone, and a strange event is nothing"), () => {
+test(promised("v2.B9", "a message that was taken out of the inbox is gone, and a strange event is nothing"), () => {
   const presence = createPresence()
   presence.sent("ses_1", "msg_4")
   for (const strange of [undefined, "x", {}, event("session.inbox.cancelled", {})]) presence.observe(strange)

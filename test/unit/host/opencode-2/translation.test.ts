@@ -68,7 +68,7 @@ describe(promised("v2.A1", "what OpenCode 2 stores, as OpenCode 1 would"), () =>
     })
   })
 
-  test(promised("v2.B3", "of a summary for which another text stands in the model's own counts"), () => {
+  test(promised("v2.B3", "the model's own summary counts where another text stands in for it"), () => {
     const summaryOf = (metadata: object) =>
       latestCompaction(toStoredMessages("ses_1", [{ ...COMPACTION, metadata }], SPEAKING))?.summary
     expect(summaryOf({ baton: "rescued", answer: "Some." })).toBe("Some.")
@@ -99,7 +99,7 @@ describe("names", () => {
     ["write", { path: "a", content: "" }, "write", { filePath: "a", content: "" }],
     ["grep", { path: "a" }, "grep", { path: "a" }],
     ["edit", "no object", "edit", "no object"],
-  ])(promised("v2.A1", "of the tool %s and its arguments"), (name, given, tool, expected) => {
+  ])(promised("v2.A1", "the tool %s and its arguments have the names of OpenCode 1"), (name, given, tool, expected) => {
     expect(toolName(name)).toBe(tool)
     expect(toolArguments(tool, given)).toEqual(expected)
   })
@@ -120,11 +120,11 @@ describe("events", () => {
     ["session.text.delta", {}, []],
     ["session.revert.staged", { revert: { messageID: "msg_1" } }, ["session.updated"]],
     ["session.revert.committed", { to: "msg_1" }, ["session.updated"]],
-  ])("%s %j is %j", (type, data, expected) => {
+  ])("the event %s %j is %j", (type, data, expected) => {
     expect(typesOf(type, data)).toEqual(expected)
   })
 
-  test(promised("v2.A3", "those of another folder are left out, and the end of this one is told"), () => {
+  test(promised("v2.A3", "events of another folder are left out, and the end of this one is told"), () => {
     expect(typesOf("session.execution.started", {}, "/elsewhere")).toEqual([])
     const end = (directory: string) =>
       toEvents({ type: "location.shutdown", location: { directory }, data: {} }, "/here")
