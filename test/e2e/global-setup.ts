@@ -5,7 +5,7 @@ import { join } from "node:path"
 import type { TestProject as VitestProject } from "vitest/node"
 import { removeFolder } from "../support/files/folder-tree.ts"
 import { isolatedEnvironment } from "../support/opencode/isolated-opencode.ts"
-import { ALL_LINES, NO_CATALOGUE, type OpenCodeBinary } from "../support/opencode/opencode-binary.ts"
+import { ALL_LINES, type OpenCodeBinary, QUICK_START } from "../support/opencode/opencode-binary.ts"
 import { startServer, type TestServer } from "../support/opencode/opencode-server.ts"
 import type { SharedServer } from "../support/opencode/task-project.ts"
 import { setUpHome } from "../support/opencode/test-project.ts"
@@ -49,7 +49,7 @@ const setUp = async (project: VitestProject): Promise<() => Promise<void>> => {
       const directory = join(home, "nowhere")
       mkdirSync(directory, { recursive: true })
       setUpHome(home, binary)
-      const environment = { ...isolatedEnvironment({ home, directory }), ...NO_CATALOGUE }
+      const environment = { ...isolatedEnvironment({ home, directory }), ...QUICK_START }
       const server = await startServer(binary, { directory, environment })
       servers.push(server)
       return { version: binary.version, url: server.url, pid: server.pid, home }

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs"
 import { delimiter, dirname, isAbsolute, join, normalize } from "node:path"
-import { NO_CATALOGUE, REPOSITORY } from "../support/opencode/opencode-binary.ts"
+import { QUICK_START, REPOSITORY } from "../support/opencode/opencode-binary.ts"
 import type { TestProject } from "../support/opencode/test-project.ts"
 
 /** Records calls that name a file, one trace file for each process, with the real path of each opened file. */
@@ -39,7 +39,7 @@ const allowedFolders = ({ directory, home }: Pick<TestProject, "directory" | "ho
   ...SYSTEM,
   directory,
   home,
-  NO_CATALOGUE.OPENCODE_MODELS_PATH,
+  QUICK_START.OPENCODE_MODELS_PATH,
   ...PACKAGES,
   ...PACKAGES.flatMap((folder) => PACKAGE_SETTINGS.map((name) => join(dirname(folder), name))),
   ...(process.env.PATH ?? "")

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, symlinkSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 import { snapshotTree } from "../../../test/support/files/folder-tree.ts"
-import { NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "../../../test/support/opencode/opencode-binary.ts"
+import { type OpenCodeBinary, QUICK_START, REPOSITORY } from "../../../test/support/opencode/opencode-binary.ts"
 import { runProgram } from "../../../test/support/opencode/opencode-run.ts"
 import { eventually } from "../../../test/support/opencode/opencode-server.ts"
 import { createTestProject, type TestProject } from "../../../test/support/opencode/test-project.ts"
@@ -43,7 +43,7 @@ export const createTourPlace = (binary: OpenCodeBinary, modelURL: string) => {
   symlinkSync(binary.path, join(programs, "opencode"))
   for (const part of CHECKOUT) cpSync(join(REPOSITORY, part), join(home, "baton", part), { recursive: true })
   const PATH = [programs, ...usersPath()].join(delimiter)
-  const environment = { ...made.environment, ...NO_CATALOGUE, PATH, TMPDIR, COLORTERM: "truecolor" }
+  const environment = { ...made.environment, ...QUICK_START, PATH, TMPDIR, COLORTERM: "truecolor" }
   const project: TestProject = { ...made, environment }
   return {
     project,

@@ -14,7 +14,7 @@ import {
   speak,
   workerMessage,
 } from "./model-project.ts"
-import { NEWEST, NO_CATALOGUE, type OpenCodeBinary, REPOSITORY } from "./opencode-binary.ts"
+import { NEWEST, type OpenCodeBinary, QUICK_START, REPOSITORY } from "./opencode-binary.ts"
 import { connect, endInstance, eventually, type TestServer } from "./opencode-server.ts"
 import type { ProjectOptions, TestProject } from "./test-project.ts"
 
@@ -89,7 +89,7 @@ export const openTaskProject = async (
   script: Script,
   options: Partial<ProjectOptions> = {},
 ): Promise<TaskProject> => {
-  const environment = { ...NO_CATALOGUE, ...options.environment }
+  const environment = { ...QUICK_START, ...options.environment }
   const project = await openModelProject(binary, script, { ...options, environment })
   opened.push(project)
   const taskID = await project.addTask()
