@@ -33,6 +33,8 @@ export type Agent = {
   /** Its newest words or tool, in one line. */
   readonly last: () => string
   readonly steps: () => number
+  readonly isAlive: () => boolean
+  /** A moment after the exit, with what it printed last. */
   readonly exited: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>
 }
 
@@ -89,6 +91,7 @@ export const startAgent = (options: AgentOptions): Agent => {
   let seen = NOTHING_SEEN
   let last = ""
   let steps = 0
+  let isAlive = true
   const heard = (event: unknown): void => {
     const part = field(event, "part")
     seen = { ...seen, session: text(field(event, "sessionID")) ?? seen.session }
@@ -121,17 +124,19 @@ export const startAgent = (options: AgentOptions): Agent => {
   child.stdin?.end(options.message)
   const exited = new Promise<Awaited<Agent["exited"]>>((resolve) => {
     child.on("error", (error) => {
+      isAlive = false
       seen = { ...seen, complaint: error.message }
       resolve({ exitCode: 127, signal: null })
     })
     // A shell that an agent leaves keeps its standard output open: the exit counts, and what is on its way a moment later.
     child.on("exit", (exitCode, signal) => {
+      isAlive = false
       const done = (): void => resolve({ exitCode, signal })
       child.on("close", done)
       setTimeout(done, CLOSE_MS)
     })
   })
-  return { pid: child.pid, seen: () => seen, last: () => last, steps: () => steps, exited }
+  return { pid: child.pid, seen: () => seen, last: () => last, steps: () => steps, isAlive: () => isAlive, exited }
 }
 
 const CLOSE_MS = 500

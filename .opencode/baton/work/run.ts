@@ -203,7 +203,8 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
     retry: undefined,
     stopped: undefined,
     stop: async (why) => {
-      current.stopped ??= why
+      // The claim of an agent that has ended by itself is free, which is no reason for its end.
+      if (agent?.isAlive() !== false) current.stopped ??= why
       await endMarked(RUN_MARK, mark)
     },
   }
