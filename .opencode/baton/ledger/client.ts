@@ -31,8 +31,6 @@ import {
 
 const READ_DEADLINE_MS = 2000
 const WRITE_DEADLINE_MS = 5000
-/** The task itself, which the real prog gives, does not wait longer for its claim. */
-const CLAIM_DEADLINE_MS = 1000
 const FIRST_SIGNAL_EXIT_CODE = 128
 
 const reasonOf = (answer: LedgerAnswer): string =>
@@ -143,7 +141,7 @@ const createClaimCalls = (
       if (answer.kind === "exited" && answer.exitCode === 0) log.info("the run is ended", about)
       else log.warn("the run is not ended: the next claim --next does it", { ...about, reason: reasonOf(answer) })
     },
-    readClaim: async (id) => (await readClaims([], CLAIM_DEADLINE_MS))?.get(id),
+    readClaim: async (id) => (await readClaims([], READ_DEADLINE_MS))?.get(id),
     listClaims: (project, { deadlineMs = READ_DEADLINE_MS } = {}) => readClaims(["-p", project], deadlineMs),
   }
 }

@@ -247,8 +247,8 @@ export type RunnerDeps = {
   readonly queue?: ReturnType<typeof createCallQueue>
 }
 
-/** A call with a shorter deadline that times out does not mean that the program hangs. */
-const HUNG_AFTER_MS = 500
+/** A call with a shorter deadline that times out does not mean that the program hangs: on a busy machine it may not have begun. */
+const HUNG_AFTER_MS = 1_500
 /** More than for other programs: tasks with long logs and lists of learnings are long. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 

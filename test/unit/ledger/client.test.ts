@@ -164,10 +164,10 @@ describe("a ledger that hangs", () => {
     expect(warnings.map(({ extra }) => extra?.retryInMs)).toContain(30_000)
   })
 
-  test("a ledger that hangs is not blamed for a deadline that was too short for any program", async () => {
-    const { ledger, calls } = setUp({ kind: "timed-out", deadlineMs: 100 })
-    await ledger.readTask("ts-000001", { deadlineMs: 100 })
-    await ledger.readTask("ts-000001", { deadlineMs: 100 })
+  test("a ledger that hangs is not blamed for a deadline that a busy machine may miss", async () => {
+    const { ledger, calls } = setUp({ kind: "timed-out", deadlineMs: 1_000 })
+    await ledger.readTask("ts-000001", { deadlineMs: 1_000 })
+    await ledger.readTask("ts-000001", { deadlineMs: 1_000 })
     expect(calls).toHaveLength(2)
   })
 })
