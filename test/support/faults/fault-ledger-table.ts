@@ -19,12 +19,12 @@ const putWorkingProgram = (task: TaskProject): void => {
   putProgram(task, `BATON_LEDGER=embedded BATON_RUNTIME='${task.binary.path}' exec '${launcher}' "$@"`)
 }
 
-/** Puts a `prog` in place that answers once the file is there. */
+/** Puts a `prog` in place that keeps its answer until the file is there. */
 export const putWaitingProgram = (task: TaskProject, file: string): void => {
   const launcher = join(task.project.directory, ".opencode", "baton", "bin", "prog")
+  const ask = `answer=$(BATON_LEDGER=embedded BATON_RUNTIME='${task.binary.path}' '${launcher}' "$@"); status=$?`
   const wait = `while [ ! -e '${file}' ]; do sleep 0.1; done`
-  const start = `BATON_LEDGER=embedded BATON_RUNTIME='${task.binary.path}' exec '${launcher}' "$@"`
-  putProgram(task, `# github.com/baiirun/prog\n${wait}\n${start}`)
+  putProgram(task, `# github.com/baiirun/prog\n${ask}\n${wait}\nprintf '%s\\n' "$answer"\nexit $status`)
 }
 
 const ledgerFault = (name: string, arrange: (task: TaskProject) => void, reason: string): CompactionFault => ({
