@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BOTH_ENDS, BRIEF, type ModelReply, openSharedTask, TASK } from "../../support/index.ts"
+import {
+  BOTH_ENDS,
+  BRIEF,
+  eventually,
+  LEDGER_WAIT_MS,
+  type ModelReply,
+  openSharedTask,
+  TASK,
+} from "../../support/index.ts"
 import { compact } from "../../support/opencode/model-project.ts"
 import { FULL_TOKENS, openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2, openCode2 } from "../../support/opencode/opencode-binary.ts"
@@ -72,10 +80,10 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
         "Compaction 1: The lexer was left alone.",
         `Compaction 2: ${CARELESS} [The summary of this compaction has none of the headings of a handoff]`,
       ])
-      const { description } = await task.ledger.show(task.taskID)
-      expect(description).toMatch(
-        /none of the headings of a handoff\.[\s\S]*The handoff before it:[\s\S]*lexer was left/,
-      )
+      // The handoff is written behind the log line.
+      const wanted = /none of the headings of a handoff\.[\s\S]*The handoff before it:[\s\S]*lexer was left/
+      const isWritten = async () => wanted.test((await task.ledger.show(task.taskID)).description) || undefined
+      await eventually("the second handoff", isWritten, ...LEDGER_WAIT_MS)
     },
   )
 
