@@ -122,29 +122,36 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
   }
 
   type Step = Pick<TaskStep, "origin" | "messageID" | "isMade">
-  const bind = async (sessionID: string, task: ParsedTask, step: Step, order?: string): Promise<void> => {
+  type Said = { readonly order?: string; readonly words?: readonly UserWords[] }
+  /** With the words that are known with it: who finds the task finds them, too. */
+  const bind = async (
+    sessionID: string,
+    task: ParsedTask,
+    step: Step,
+    { order, words = [] }: Said = {},
+  ): Promise<void> => {
     const before = entryOf(sessionID).binding
     const { taskID, role, hasRoleHeading } = task
     if (before && before.taskID !== taskID)
       log.info("session changed its task", { sessionID, from: before.taskID, to: taskID })
     else log.info("session has a task", { sessionID, taskID, role, origin: step.origin })
     const boundAt = before?.taskID === taskID ? before.boundAt : now().toISOString()
-    await keep(sessionID, (record) => ({
-      ...withStep(record, { ...step, taskID, role, hasRoleHeading, boundAt }),
-      ...(order === undefined ? {} : { order }),
-    }))
+    await keep(sessionID, (record) => {
+      const bound = withStep(record, { ...step, taskID, role, hasRoleHeading, boundAt })
+      return {
+        ...(words.length === 0 ? bound : withSaid(bound, taskID, words)),
+        ...(order === undefined ? {} : { order }),
+      }
+    })
   }
 
   const say = (sessionID: string, taskID: string, words: readonly UserWords[]): Promise<void> =>
     words.length === 0 ? Promise.resolve() : keep(sessionID, (record) => withSaid(record, taskID, words))
 
-  const bindFromHistory = async (
+  const bindFromHistory = (
     sessionID: string,
     { task, messageID, words }: Extract<FoundTask, { kind: "task" }>,
-  ) => {
-    await bind(sessionID, task, { origin: "history", messageID })
-    await say(sessionID, task.taskID, words)
-  }
+  ): Promise<void> => bind(sessionID, task, { origin: "history", messageID }, { words })
 
   /** Finds the binding of the nearest ancestor with a task. */
   const findInherited = async (sessionID: string): Promise<{ binding?: SessionTask; isCertain: boolean }> => {
@@ -192,7 +199,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     if (session.record !== before || remembered.get(sessionID) !== session) return session.binding
     if (found.kind === "task" && found.origin === "parent") {
       const order = before?.order ?? session.order ?? (await firstText(sessionID))
-      await bind(sessionID, found.task, { origin: "parent" }, cutText(order, ORDER_CHARACTERS))
+      await bind(sessionID, found.task, { origin: "parent" }, { order: cutText(order, ORDER_CHARACTERS) })
     } else if (found.kind === "task") await bindFromHistory(sessionID, found)
     else if (found.kind === "nothing" && found.isCertain) {
       // The task of the parent has ended.
@@ -299,8 +306,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
         before.origin !== "parent" &&
         // Naming the task again without a heading does not change the role.
         (!task.hasRoleHeading || (before.hasRoleHeading && before.role === task.role))
-      if (!isSame) await bind(sessionID, task, { origin: "message", messageID })
-      await say(sessionID, task.taskID, said)
+      if (isSame) await say(sessionID, task.taskID, said)
+      else await bind(sessionID, task, { origin: "message", messageID }, { words: said })
       return []
     }
     const mentioned = mentionedTasks(words?.text ?? "").filter((taskID) => taskID !== before?.taskID)

@@ -77,6 +77,20 @@ test(promised(["task.B2", "words.A1"], "the words on a task are kept over a rest
   expect(saidIn(later.cached("ses_1"))).toEqual(["Task: ts-b54507\nThe whole brief.", "Task: ts-b54507\ngo on"])
 })
 
+test(promised(["task.B2", "words.A1"], "a task is never found without the words that are known with it"), async () => {
+  const text = "Task: ts-b54507\nNever touch the lexer."
+  for (const begin of [
+    (tasks: TaskRegistry) => tasks.find("ses_1"),
+    (tasks: TaskRegistry) => say(tasks, "ses_1", text),
+  ]) {
+    const { tasks } = setUp({ history: { ses_1: [userSays(text)] } })
+    const seen: unknown[] = []
+    tasks.onTask((task) => seen.push(saidIn(task)))
+    await begin(tasks)
+    expect(seen).toEqual([[text]])
+  }
+})
+
 test(promised("task.B2", "a task in the newest page costs one page of 10 or 10,000"), async () => {
   for (const length of [9, 9_999]) {
     const { tasks, calls } = setUp({ history: { ses_1: [...answers(length), userSays("Task: ts-b54507")] } })
