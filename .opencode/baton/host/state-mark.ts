@@ -116,21 +116,29 @@ export const signFor = (folder: string, text: string): string | undefined => {
   return createHmac("sha256", key).update(`inode ${ino}\n${text}`).digest("hex")
 }
 
+/** Makes the key where there is none. @throws the file system's own error */
+const ensureKey = (): string => {
+  if (readKey() === undefined) makeKey(keyFile())
+  const key = readKey()
+  if (key === undefined) throw new Error(`there is no key in ${keyFile()}`)
+  return key
+}
+
 export type Sign = (text: string) => string
+
+const signWith =
+  (key: string): Sign =>
+  (text) =>
+    createHmac("sha256", key).update(`said\n${text}`).digest("hex")
 
 /** Signs the user's words as this account's, in any folder. @returns undefined without a key. @throws the file system's own error */
 export const readSigner = (): Sign | undefined => {
   const key = readKey()
-  return key === undefined ? undefined : (text) => createHmac("sha256", key).update(`said\n${text}`).digest("hex")
+  return key === undefined ? undefined : signWith(key)
 }
 
-/** As `readSigner`, but makes the key that a state folder which cannot be written has not made. @throws the file system's own error */
-export const ensureSigner = (): Sign => {
-  if (readKey() === undefined) makeKey(keyFile())
-  const sign = readSigner()
-  if (!sign) throw new Error(`there is no key in ${keyFile()}`)
-  return sign
-}
+/** The same with a key that is made where there is none: no state folder may have been written yet. */
+export const ensureSigner = (): Sign => signWith(ensureKey())
 
 /** The mark says its format, so that it counts for an older Baton, too. @returns undefined without a key */
 const renderMark = (root: string, format: number): string | undefined => {
@@ -140,7 +148,7 @@ const renderMark = (root: string, format: number): string | undefined => {
 
 /** Makes the folder this account's own. @throws the file system's own error */
 export const markState = (root: string): void => {
-  ensureSigner()
+  ensureKey()
   const mark = renderMark(root, STATE_FORMAT)
   const path = join(root, MARK)
   const whole = temporaryName(root)
