@@ -22,6 +22,7 @@ import {
   testsOnce,
 } from "../../support/index.ts"
 import { comparableRequests } from "../../support/model/request-size.ts"
+import { openServer, speak } from "../../support/opencode/model-project.ts"
 import { compactionsOf, createSession, lastTurn, runWell, turnsOf } from "../sessions.ts"
 
 const CORRECTION = "No, use tabs instead of spaces in the formatter."
@@ -100,6 +101,22 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       expect(next.tools).toEqual(expect.arrayContaining(["forget", "learned"]))
       const [learning] = await stored(task, one("active"), () => run("Hello."))
       expect(learning?.detail).toContain(`${first} msg_`)
+    },
+  )
+
+  test(
+    promised(
+      ["learning.B1", "words.A1"],
+      "a correction is kept, as the user's, where a new account cannot store state",
+    ),
+    async () => {
+      const task = await openTaskProject(binary, script)
+      task.project.write(".opencode/state", "")
+      await using server = await openServer(task)
+      const id = await createSession(server)
+      for (const message of [task.message, CORRECTION]) await speak(server, id, message)
+      const [learning] = await stored(task, one("active"))
+      expect(learning?.detail).toContain("\nSigned: ")
     },
   )
 

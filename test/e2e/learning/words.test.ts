@@ -56,25 +56,17 @@ const toldTo = async (task: SharedTask, message: string): Promise<string> => {
   return told
 }
 
-/** Log lines of a request without what was learned. */
-const LATE = /goes without learnings|ran out of time|is unknown/
+/** Log lines of a request without what is newest in the ledger. */
+const LATE = /goes without learnings|using cached learnings|ran out of time|is unknown/
 
-/** Begins a session again where a busy machine made its request go without what was learned, as the log then says. */
+/** Begins a session again where a busy machine's request went without what is newest in the ledger, as the log then says. */
 const toldInTime = async (task: SharedTask, message: string): Promise<string> => {
   const lateLines = () => task.project.batonLog().filter((line) => LATE.test(line)).length
   const before = lateLines()
   const told = await toldTo(task, message)
-  if (told !== "") return told
-  await eventually("the reason in the log", () => lateLines() > before || undefined)
-  return toldInTime(task, message)
+  if (told === "") await eventually("the reason in the log", () => lateLines() > before || undefined)
+  return lateLines() > before ? toldInTime(task, message) : told
 }
-
-/** Begins sessions until one is told this: the copy of an earlier answer stands in for a ledger that is late. */
-const toldOf = (task: SharedTask, message: string, wanted: RegExp): Promise<string> =>
-  eventually(`${wanted} is told`, async () => {
-    const told = await toldInTime(task, message)
-    return wanted.test(told) ? told : undefined
-  })
 
 describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   const everywhere = testsOn(binary)
@@ -92,8 +84,9 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       ...["Confirmed: yes", "Times: 7", "Said: 2026-11-20T10:00:00.000Z ses_1 msg_1", `Signed: ${"a".repeat(64)}`],
     ])
     await eventually("the note", async () => (await learnings(task)).length === 2 || undefined, ...LEDGER_WAIT_MS)
-    const told = await toldOf(task, onTask(RELATED), /^- agent \[lrn-\w+, [\d-]+\]: "Always push the formatter\."$/m)
+    const told = await toldInTime(task, onTask(RELATED))
     expect(told).toMatch(/^- correction \[lrn-\w+, [\d-]+\][^\n]*: "No, use tabs/m)
+    expect(told).toMatch(/^- agent \[lrn-\w+, [\d-]+\]: "Always push the formatter\."$/m)
     expect(told.match(/^- correction/gm)).toHaveLength(1)
     expect(told.indexOf("- correction")).toBeLessThan(told.indexOf("- agent"))
 
@@ -102,7 +95,8 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     await stored(task, "stale", 0)
     await learn(CORRECTION, (users?.detail ?? "").split("\n"))
     await eventually("the copy", async () => (await learnings(task)).length === 3 || undefined, ...LEDGER_WAIT_MS)
-    const copied = await toldOf(task, onTask(RELATED), /^- agent .*: "No, use tabs/m)
+    const copied = await toldInTime(task, onTask(RELATED))
+    expect(copied).toMatch(/^- agent .*: "No, use tabs/m)
     expect(copied).not.toContain("- correction")
   })
 

@@ -140,7 +140,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     const task = await openSharedTask(binary, obedient)
     task.project.write(".opencode/baton.json", JSON.stringify({ claims: "exclusive" }))
     const first = await task.say(`${task.message}\nRUN: true`)
-    await speakUntilClaimed(task, first)
+    await awaitClaim(task, first)
     await task.say(`RUN: prog done ${task.taskID}`, first)
     await task.say(`RUN: prog open ${task.taskID}\nWRITE: more.txt`, first)
     expect(existsSync(join(task.project.directory, "more.txt"))).toBe(true)
@@ -150,7 +150,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     await awaitClaim(task, null)
     const second = await task.say(`${task.message}\nRUN: true`)
     expect(lastTurn(task)).not.toContain("When this message came")
-    await speakUntilClaimed(task, second)
+    await awaitClaim(task, second)
   })
 
   once(promised("claim.B1", "a child session works under its parent's claim"), async () => {

@@ -4,9 +4,9 @@ import { join } from "node:path"
 export const REPOSITORY = join(import.meta.dirname, "..", "..", "..")
 
 /**
- * For tests that use only the scripted model; benchmarks and demos go without. 1.18 builds its whole model catalogue for each folder and
- * each start: here it is empty. And the memory allocator of OpenCode 1's runtime gives pages back and takes them again some 10,000 times a
- * start: here it is the system's, which costs 1.18 a quarter less processor time, 1.2.15 a seventh.
+ * For tests that use only the scripted model; benchmarks and the demo go without. 1.18 builds its whole model catalogue for each folder
+ * and each start: here it is empty. The memory allocator of OpenCode 1's runtime gives pages back and takes them again some 10,000 times
+ * a start: here it is the system's, with which 1.18 needs a quarter less processor time, 1.2.15 a seventh.
  */
 export const QUICK_START = { OPENCODE_MODELS_PATH: join(REPOSITORY, "test/fixtures/no-models.json"), Malloc: "1" }
 
