@@ -115,8 +115,8 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       await using server = await openServer(task)
       const id = await createSession(server)
       for (const message of [task.message, CORRECTION]) await speak(server, id, message)
-      const [learning] = await stored(task, one("active"))
-      expect(learning?.detail).toContain("\nSigned: ")
+      // It is signed once the ledger has given it an id.
+      await stored(task, (all) => one("active")(all) && all[0]?.detail.includes("\nSigned: ") === true)
     },
   )
 

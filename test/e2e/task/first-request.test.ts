@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { pathWithFakeProg, putWaitingProgram } from "../../support/faults/fault-ledger-table.ts"
+import { askedFile, pathWithFakeProg, putWaitingProgram } from "../../support/faults/fault-ledger-table.ts"
 import {
   ALL_LINES,
   BRIEF,
@@ -75,14 +75,15 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     const hooks = "createCompactionHooks(openCore(input))"
     const plugin = task.project.read(path)
     expect(plugin).toContain(hooks)
-    // Longer than a request waits for the ledger, which answers only then.
+    // Longer after the question than a request waits for the ledger, which answers only then.
     const late = `
-import { writeFileSync } from "node:fs"
+import { statSync, writeFileSync } from "node:fs"
+const askedAt = () => statSync(${JSON.stringify(askedFile(answers))}, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
 const late = (hooks) => {
   const name = "experimental.chat.messages.transform"
   const own = hooks[name]
   const transform = async (...given) => {
-    await new Promise((resolve) => setTimeout(resolve, 2_700))
+    while (Date.now() - askedAt() < 2_700) await new Promise((resolve) => setTimeout(resolve, 50))
     writeFileSync(${JSON.stringify(answers)}, "")
     return own(...given)
   }

@@ -19,12 +19,16 @@ const putWorkingProgram = (task: TaskProject): void => {
   putProgram(task, `BATON_LEDGER=embedded BATON_RUNTIME='${task.binary.path}' exec '${launcher}' "$@"`)
 }
 
+/** Made by the first call of `putWaitingProgram`'s program. */
+export const askedFile = (file: string): string => `${file}.asked`
+
 /** Puts a `prog` in place that keeps its answer until the file is there. */
 export const putWaitingProgram = (task: TaskProject, file: string): void => {
   const launcher = join(task.project.directory, ".opencode", "baton", "bin", "prog")
   const ask = `answer=$(BATON_LEDGER=embedded BATON_RUNTIME='${task.binary.path}' '${launcher}' "$@"); status=$?`
   const wait = `while [ ! -e '${file}' ]; do sleep 0.1; done`
-  putProgram(task, `# github.com/baiirun/prog\n${ask}\n${wait}\nprintf '%s\\n' "$answer"\nexit $status`)
+  const note = `[ -e '${askedFile(file)}' ] || : > '${askedFile(file)}'`
+  putProgram(task, `# github.com/baiirun/prog\n${note}\n${ask}\n${wait}\nprintf '%s\\n' "$answer"\nexit $status`)
 }
 
 const ledgerFault = (name: string, arrange: (task: TaskProject) => void, reason: string): CompactionFault => ({
