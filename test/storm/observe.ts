@@ -79,7 +79,6 @@ export const readRecords = async ({ task, correction }: Stage) => {
     ledger: { logs: logs.map(({ message }) => message), description, learnings },
     claims: await task.ledger.prog("claims"),
     specification: TASK.specification,
-    waiting: recordsIn(task, "outbox"),
     parked: recordsIn(task, "outbox/parked").length,
     leak: isTold && !correction.isSecret ? ["what only the baits hold is in a request to the model"] : [],
     secret: holders.map((where) => `what is not to be learned is in ${where}`),

@@ -49,6 +49,7 @@ const watch = async (plan: StormPlan, stage: Stage): Promise<Observation> => {
     ...records,
     turns,
     clean: clean.endings,
+    waiting: clean.waiting,
     hangLimitMs: deadline(HANG_LIMIT_MS),
     owedLogs: owedLogsOf(seen, wasKilled),
     owedLearning: isLearned(plan, stage) ? CORRECTION : undefined,

@@ -4,7 +4,7 @@ import { isAlive } from "../../.opencode/baton/host/process-identity.ts"
 import { CORRECTION, type Fault, type Scene } from "../support/faults/fault.ts"
 import { openGuard } from "../support/faults/fault-guard.ts"
 import { awaitNoProcesses } from "../support/faults/fault-leftovers.ts"
-import { recordsIn, stateFolder } from "../support/faults/fault-stored-table.ts"
+import { describeRecords, recordsIn, stateFolder } from "../support/faults/fault-stored-table.ts"
 import { addFaultPlugin, HELD_TO_MODES } from "../support/faults/fault-table.ts"
 import {
   HAS_OPENCODE_2,
@@ -226,17 +226,25 @@ export const openStage = async (plan: StormPlan) => {
       for (const fault of faults.toReversed()) await lift(fault)
       return awaitNoProcesses(project)
     },
-    /** Runs without faults: once, and again while records are pending. */
+    /**
+     * Runs without faults: once, and again while records are pending.
+     *
+     * @returns `waiting`: records that the last of these runs found and left. What a run says at its own end is delivered by the next
+     * one where the machine is too busy.
+     */
     runClean: async () => {
       agents.beginCleanRun()
       const [endings, processes]: [RunResult[], string[]] = [[], []]
+      let before: string[] = []
       while (endings.length === 0 || (endings.length < MOST_CLEAN_RUNS && recordsIn(task, "outbox").length > 0)) {
+        before = recordsIn(task, "outbox")
         const args = sessionArgs(task)
         const message = args.length > 0 ? "Go on." : task.message
         endings.push(await task.run(message, { args, deadlineMs: HANG_LIMIT_MS }))
         processes.push(...(await awaitNoProcesses(project)))
       }
-      return { endings, processes }
+      const left = recordsIn(task, "outbox").filter((name) => before.includes(name))
+      return { endings, processes, waiting: describeRecords(task, left) }
     },
   }
 }

@@ -14,6 +14,10 @@ export const recordsIn = (task: Pick<TaskProject, "project">, name: "outbox" | "
   return existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
 }
 
+/** Each with its kind and what Baton's log says of it last. */
+export const describeRecords = ({ project }: TaskProject, names: readonly string[]): string[] =>
+  names.map((name) => `${name} (${project.batonLog().findLast((line) => line.includes(name)) ?? "not in the log"})`)
+
 /** Log entries of compactions, by place. */
 export type Records = { readonly ledger: string[]; readonly outbox: string[] }
 
