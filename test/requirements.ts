@@ -435,7 +435,7 @@ export const REQUIREMENTS = {
   "words.A5a": "No text is cut through a character: one function cuts.",
   "words.A5b": "Failing commands, todos and the facts of a handoff are redacted.",
   "words.A5c":
-    "A key or token that the user types is for the conversation alone: it is kept neither in the state nor in the ledger, also where the message becomes a task.",
+    "A key or token that the user types is for the conversation alone: it is kept neither in the state nor in the ledger, also where the message becomes a task or a summary repeats it.",
 
   "v2.A1":
     "Features speak to one port: OpenCode 2 is an adapter below host/opencode-2, and a feature asks for an ability, never for the line.",

@@ -1,5 +1,6 @@
 import { describeError, type Log } from "../host/log.ts"
 import { type CompletedCompaction, summaryLine } from "../host/messages.ts"
+import { redactKeys } from "../host/secrets.ts"
 import type { Sessions } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
 import { type HandoffTitle, parseHandoffTitle, parseNextStep } from "../ledger/description.ts"
@@ -226,7 +227,9 @@ export const createRecorder = (deps: RecorderDeps) => {
 
   return {
     /** Makes the note of a compaction, and records it once, however often it is reported. */
-    record: (binding: SessionTask, compaction: CompletedCompaction, hasShell: boolean): Promise<NoteAndDelivery> => {
+    record: (binding: SessionTask, completed: CompletedCompaction, hasShell: boolean): Promise<NoteAndDelivery> => {
+      // A summary may repeat a key that the user typed for the conversation alone.
+      const compaction = { ...completed, summary: redactKeys(completed.summary) }
       const key = [compaction.summaryID, binding.taskID, binding.role].join("\n")
       const known = running.get(key)
       if (known) return known

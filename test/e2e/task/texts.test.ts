@@ -14,6 +14,7 @@ import {
   type SharedTask,
   testsOnce,
 } from "../../support/index.ts"
+import { inForm } from "../../support/model/retention-2.ts"
 import { compactsOnDemand, lastTurn } from "../sessions.ts"
 
 /** Invented, and put together here so that no file of the repository holds one. */
@@ -60,7 +61,12 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
   test(
     promised("words.A5c", "a key that the user types reaches the model, and no file, record or later note"),
     async () => {
-      const task = await openSharedTask(binary, compactsOnDemand)
+      const summary = "- The client has the key"
+      const task = await openSharedTask(binary, (request) =>
+        request.kind === "compaction"
+          ? { text: inForm(request, `${summary} ${SECRETS[0]}.`) }
+          : compactsOnDemand(request),
+      )
       task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))
       const session = await task.say(`Build the client with the key ${SECRETS[0]}, and test it.`)
       expect(lastTurn(task)).toContain(SECRETS[0])
@@ -74,6 +80,7 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
         expect(text).toContain("with the key [redacted], and test it.")
         expect(text).toContain("Rather with [redacted].")
       }
+      expect(description).toContain(`${summary} [redacted].`)
       const all = [await task.ledger.prog("show", id), ...stateTexts(task)]
       for (const secret of SECRETS) expect(all.filter((text) => text.includes(secret))).toEqual([])
     },

@@ -102,6 +102,15 @@ test(promised("start.A2", "the handoff of an earlier session stands in the first
   expect(second.note).not.toContain("Line 12 is proven.")
 })
 
+test(promised("words.A5c", "a key that a summary repeats is in no record, note or state"), async () => {
+  const { record, added, told, disk } = setUp()
+  const key = `sk-live-${"0123456789abcdef"}`
+  await record(BINDING, compaction(1, `The client has the key ${key}.`))
+  const { note } = await record(BINDING, compaction(2, "Sorry, I cannot."))
+  expect(newestHandoff(added)).toContain("The client has the key [redacted].")
+  expect(JSON.stringify([added, note, told, [...disk]])).not.toContain(key)
+})
+
 test(promised("soak.B3", "a session's state does not grow, and tells of the newest compaction"), async () => {
   const { record, disk } = setUp()
   const sizes: number[] = []
