@@ -159,6 +159,9 @@ const writeAccount = (text: string): void => {
 live("a writer in the account's settings that is not there", /the writer 'my-writer' is not there/, () =>
   writeAccount('{"liveState":{"writer":["my-writer"]}}\n'),
 )
+live("a program of onWaiting that is not there", /the program 'my-bell' of onWaiting is not there/, () =>
+  writeAccount('{"onWaiting":["my-bell"]}\n'),
+)
 live("account's settings that are not valid", /baton\.json cannot be used: /, () => writeAccount("{"))
 live("a statefile that cannot be read", /no agent is seen in .*one\.json/, () => record("live/one.json/in-the-way", ""))
 harm("a session's learning record that is damaged", "warning", "learning", /a session's record cannot be read/, () =>

@@ -57,6 +57,9 @@ export const handoffsCheck: Check = {
 
 const PRUNE = ".opencode/baton/bin/baton state prune"
 
+const isInstalled = (program: string, { PATH }: Context["environment"]): boolean =>
+  program.includes("/") ? isExecutableFile(program) : findExecutables(program, PATH).length > 0
+
 const checkWriter = async ({ root, environment, serving }: Served): Promise<Observation> => {
   const read = await readSettings(root, serving.folder)
   const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
@@ -81,12 +84,17 @@ const checkWriter = async ({ root, environment, serving }: Served): Promise<Obse
   if (chosen.kind === "own")
     return ok(c2c.kind === "own-plugin" ? `${own}; c2c is left to its own plugin, ${c2c.path}` : own)
   const [program] = chosen.argv
-  const isThere = program.includes("/")
-    ? isExecutableFile(program)
-    : findExecutables(program, environment.PATH).length > 0
-  if (isThere) return ok(`the stream goes to ${program}`)
+  if (isInstalled(program, environment)) return ok(`the stream goes to ${program}`)
   const fix = `Install it, or change ${WRITER_VARIABLE} or liveState.writer in ${account}.`
   return warning(`nothing gets the stream: the writer '${program}' is not there`, fix)
+}
+
+const checkWaitingCommand = async ({ environment }: Context): Promise<readonly Observation[]> => {
+  // Settings that cannot be used are the writer's finding.
+  const { onWaiting: [program] = [] } = await readAccountSettings(environment).catch(() => ({ onWaiting: undefined }))
+  if (program === undefined || isInstalled(program, environment)) return []
+  const fix = `Install it, or change onWaiting in ${accountSettingsPath(environment)}.`
+  return [warning(`no request that waits is told: the program '${program}' of onWaiting is not there`, fix)]
 }
 
 const checkAgents = async ({ root }: Context): Promise<Observation> => {
@@ -102,7 +110,11 @@ const checkAgents = async ({ root }: Context): Promise<Observation> => {
 export const liveStateCheck: Check = {
   id: "live-state",
   needsBundle: true,
-  run: async (context) => [await checkWriter(context), await checkAgents(context)],
+  run: async (context) => [
+    await checkWriter(context),
+    ...(await checkWaitingCommand(context)),
+    await checkAgents(context),
+  ],
 }
 
 const WAITING_FIX = "OpenCode stores it at its next start here; .opencode/baton/bin/baton learned lists what is stored."
