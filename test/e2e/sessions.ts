@@ -44,11 +44,15 @@ export const compactsOnce: Script = (request) => {
   return isCompacted(request) ? { text: "Finished." } : COMPACTING_STEP
 }
 
-/** Each answer comes once the records so far are delivered: 1.2.15 ends a run without waiting for them. */
+/** Waits, while OpenCode runs, until the records so far are delivered. */
+export const untilDelivered = (task: Pick<TaskProject, "project">): Promise<true> =>
+  eventually("an empty outbox", () => recordsIn(task, "outbox").length === 0 || undefined)
+
+/** Each answer comes once the records so far are delivered: a busy machine, and 1.2.15, end a run before they are. */
 export const afterDelivery =
-  (task: () => TaskProject, script: Script): Script =>
+  (task: () => Pick<TaskProject, "project">, script: Script): Script =>
   async (request) => {
-    await eventually("an empty outbox", () => recordsIn(task(), "outbox").length === 0 || undefined)
+    await untilDelivered(task())
     return script(request)
   }
 

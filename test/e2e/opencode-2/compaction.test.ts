@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
-import { BRIEF, eventually, LEDGER_WAIT_MS, type ModelReply, TASK } from "../../support/index.ts"
+import { BRIEF, eventually, LEDGER_WAIT_MS, type ModelReply, type Script, TASK } from "../../support/index.ts"
 import { FULL_TOKENS, openServer2, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
+import { awaitRecords } from "../../support/opencode/task-project.ts"
+import { afterDelivery } from "../sessions.ts"
 
 /** Answers each turn; the first fills the context, so that the next message compacts. */
 const FULL = { text: "Half of it is done.", promptTokens: FULL_TOKENS } as const
@@ -21,9 +23,9 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   test(
     promised("v2.B2", "Baton's prompt makes the summary, it is recorded once, and later requests hold the note"),
     async () => {
-      const task = await openTask2(({ kind, index }) =>
-        kind === "compaction" ? { text: SUMMARY } : index === 0 ? FULL : { text: "Going on." },
-      )
+      const script: Script = ({ kind, index }) =>
+        kind === "compaction" ? { text: SUMMARY } : index === 0 ? FULL : { text: "Going on." }
+      const task: Task2 = await openTask2(afterDelivery(() => task, script))
       await task.runWell(task.message)
       await task.runWell("go on", "-c")
       await task.runWell("and on", "-c")
@@ -88,6 +90,6 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     expectKnown(task, last)
     expect(last).toContain("The lexer was left alone.")
     expect(last).toContain("to the end")
-    expect(await recordsOf(task)).toEqual(["Compaction 1: The lexer was left alone.", expect.stringMatching(row)])
+    expect(await awaitRecords(task, 2)).toEqual(["Compaction 1: The lexer was left alone.", expect.stringMatching(row)])
   })
 })

@@ -26,8 +26,9 @@ import {
   type TaskProject,
 } from "../../support/index.ts"
 import { inForm } from "../../support/model/retention-2.ts"
-import { FULL_TOKENS, openTask2 } from "../../support/opencode/opencode-2.ts"
+import { FULL_TOKENS, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { LINE_2 } from "../../support/opencode/opencode-binary.ts"
+import { untilDelivered } from "../sessions.ts"
 
 const LEFTOVER_DEADLINE_MS = 20_000
 
@@ -106,9 +107,10 @@ describe.each(LINE_2)("OpenCode $version", (binary) => {
     promised(["faults.F2", "start.A6"], "after a compaction and a kill -9 the next run goes on"),
     async () => {
       let pid = 0
-      const task = await openTask2(({ kind, index }) => {
+      const task: Task2 = await openTask2(async ({ kind, index }) => {
         if (kind === "compaction") return { text: "## Done\n\n- The lexer was left alone." }
         if (index === 1) process.kill(pid, "SIGKILL")
+        else await untilDelivered(task)
         return index === 0
           ? { tool: "shell", input: { command: "true", description: "A step" }, promptTokens: FULL_TOKENS }
           : { text: "Going on." }

@@ -7,11 +7,14 @@ import {
   LEDGER_WAIT_MS,
   type ModelReply,
   openSharedTask,
+  type Script,
   TASK,
 } from "../../support/index.ts"
 import { compact } from "../../support/opencode/model-project.ts"
-import { FULL_TOKENS, openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
+import { FULL_TOKENS, openServer2, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2, openCode2 } from "../../support/opencode/opencode-binary.ts"
+import { awaitRecords } from "../../support/opencode/task-project.ts"
+import { afterDelivery } from "../sessions.ts"
 
 /** Fills the context, so that the next message compacts. */
 const FULL = { text: "Half of it is done.", promptTokens: FULL_TOKENS } as const
@@ -76,7 +79,7 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
         expect(checkpoint).toContain(part)
       expect(note).toContain("The summary below says less than the handoff before it")
       expect(note).toContain("The lexer was left alone.")
-      expect(await task.ledger.messages(task.taskID)).toEqual([
+      expect(await awaitRecords(task, 2)).toEqual([
         "Compaction 1: The lexer was left alone.",
         `Compaction 2: ${CARELESS} [The summary of this compaction has none of the headings of a handoff]`,
       ])
@@ -152,7 +155,7 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     expect(asked?.conversation).toContain("# Write the handoff")
     const last = task.model.received("turn").at(-1)?.conversation ?? ""
     for (const part of ["The lexer was left alone.", "go on", TASK.definitionOfDone]) expect(last).toContain(part)
-    expect(await task.ledger.messages(task.taskID)).toEqual(["Compaction 1: The lexer was left alone."])
+    expect(await awaitRecords(task, 1)).toEqual(["Compaction 1: The lexer was left alone."])
   })
 
   test(
@@ -176,9 +179,10 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
   test(
     promised("v2.B8", "the summary is left to OpenCode, which is given the task, and the note holds it"),
     async () => {
-      const task = await openTask2(
-        ({ kind, index }) =>
-          kind === "compaction" ? { text: "## Objective\n- The parser." } : index === 0 ? FULL : { text: "Going on." },
+      const script: Script = ({ kind, index }) =>
+        kind === "compaction" ? { text: "## Objective\n- The parser." } : index === 0 ? FULL : { text: "Going on." }
+      const task: Task2 = await openTask2(
+        afterDelivery(() => task, script),
         { files: LEFT },
       )
       await task.runWell(task.message)

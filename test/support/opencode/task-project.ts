@@ -129,6 +129,19 @@ export const lightConfig = ({ version }: OpenCodeBinary) => ({ snapshot: IS_NIGH
 export const LEDGER_WAIT_MS = [20_000, 250] as const
 let sharedProjects = 0
 
+/** Waits, while OpenCode runs, until the ledger has this many messages of a task, by default the project's. @returns its log */
+export const awaitRecords = (
+  { ledger, taskID }: Pick<TaskProject, "ledger" | "taskID">,
+  count: number,
+  id = taskID,
+): Promise<string[]> => {
+  const enough = async () => {
+    const messages = await ledger.messages(id)
+    return messages.length < count ? undefined : messages
+  }
+  return eventually(`record ${count} of ${id}`, enough, ...LEDGER_WAIT_MS)
+}
+
 /**
  * Opens a project in the shared server: its own folder, model and task, without a process.
  *
@@ -168,13 +181,7 @@ export const openSharedTask = async (
       return answered
     },
     restart,
-    records: (count, id = task.taskID) => {
-      const enough = async () => {
-        const messages = await task.ledger.messages(id)
-        return messages.length < count ? undefined : messages
-      }
-      return eventually(`record ${count} of ${id}`, enough, ...LEDGER_WAIT_MS)
-    },
+    records: (count, id) => awaitRecords(task, count, id),
     logged: (part) => eventually(`'${part}' in the log`, () => batonLog().find((line) => line.includes(part))),
   }
 }
