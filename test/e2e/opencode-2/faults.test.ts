@@ -16,19 +16,11 @@ import { MACHINE_FAULTS } from "../../support/faults/fault-machine-table.ts"
 import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { HELD_TO_MODES, lineWith, PROJECT_FAULTS } from "../../support/faults/fault-table.ts"
 import { makeOwnFolder } from "../../support/files/own-state.ts"
-import {
-  deadline,
-  eventually,
-  IS_NIGHT,
-  LEDGER_WAIT_MS,
-  REPOSITORY,
-  TASK,
-  type TaskProject,
-} from "../../support/index.ts"
+import { deadline, IS_NIGHT, REPOSITORY, type Script, TASK, type TaskProject } from "../../support/index.ts"
 import { inForm } from "../../support/model/retention-2.ts"
 import { FULL_TOKENS, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { LINE_2 } from "../../support/opencode/opencode-binary.ts"
-import { untilDelivered } from "../sessions.ts"
+import { afterDelivery, untilDelivered } from "../sessions.ts"
 
 const LEFTOVER_DEADLINE_MS = 20_000
 
@@ -71,9 +63,9 @@ describe.each(LINE_2)("OpenCode $version", (binary) => {
     promised(["faults.F1", "ledger.D2"], "damaged state and records are named, the task is known"),
     async () => {
       const full = { text: "Half of it.", promptTokens: FULL_TOKENS }
-      const task = await openTask2((request) =>
-        request.kind === "compaction" ? { text: inForm(request, `- Summary ${request.index + 1}.`) } : full,
-      )
+      const script: Script = (request) =>
+        request.kind === "compaction" ? { text: inForm(request, `- Summary ${request.index + 1}.`) } : full
+      const task: Task2 = await openTask2(afterDelivery(() => task, script))
       makeOwnFolder(task.project, "outbox")
       const names = DAMAGES.map((_, index) => `000000000000${index}-000000-damaged.json`)
       for (const [index, { content }] of DAMAGES.entries())
@@ -96,8 +88,6 @@ describe.each(LINE_2)("OpenCode $version", (binary) => {
           expect(log).toMatch(lineWith("stored state is unusable and ignored", `state/${folder}/`, reason))
         expect(task.model.received("turn").at(-1)?.conversation).toContain(`Task: ${task.taskID}`)
       }
-      const two = async () => ((await task.ledger.messages(task.taskID)).length === 2 ? true : undefined)
-      await eventually("both records", two, ...LEDGER_WAIT_MS)
       expect(await task.ledger.messages(task.taskID)).toEqual([1, 2].map((row) => `Compaction ${row}: Summary ${row}.`))
     },
     deadline(300_000),
