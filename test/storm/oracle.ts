@@ -20,7 +20,7 @@ export type Observation = {
   /** Claims when every process has ended, a line each; "No claims". */
   readonly claims: string
   readonly specification: string
-  /** Records that the last clean run found in the outbox and left, with what is known of each. */
+  /** Records that a clean run found in the outbox and left, or that cannot be delivered after it, with what is known of each. */
   readonly waiting: readonly string[]
   readonly parked: { found: number; expected: number }
   /** Disk and ledger refused writes at the same time, and the log says that a record is only in memory. */

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from "node:fs"
+import { join } from "node:path"
 import { signalIfThere } from "../../.opencode/baton/host/process.ts"
 import { isAlive } from "../../.opencode/baton/host/process-identity.ts"
 import { CORRECTION, type Fault, type Scene } from "../support/faults/fault.ts"
@@ -14,7 +15,7 @@ import {
   type OpenCodeBinary,
   openCode2,
 } from "../support/opencode/opencode-binary.ts"
-import type { RunResult } from "../support/opencode/opencode-run.ts"
+import { type RunResult, runProgram } from "../support/opencode/opencode-run.ts"
 import { eventually } from "../support/opencode/opencode-server.ts"
 import { CODER } from "../support/opencode/pass-over-project.ts"
 import { openTaskProject, type TaskProject } from "../support/opencode/task-project.ts"
@@ -229,8 +230,8 @@ export const openStage = async (plan: StormPlan) => {
     /**
      * Runs without faults: once, and again while records are pending.
      *
-     * @returns `waiting`: records that the last of these runs found and left. What a run says at its own end is delivered by the next
-     * one where the machine is too busy.
+     * @returns `waiting`: records that the last of these runs found and left, and those that cannot be delivered after it. Each run
+     * writes a record at its own end, which a busy machine leaves to the next.
      */
     runClean: async () => {
       agents.beginCleanRun()
@@ -244,7 +245,12 @@ export const openStage = async (plan: StormPlan) => {
         processes.push(...(await awaitNoProcesses(project)))
       }
       const left = recordsIn(task, "outbox").filter((name) => before.includes(name))
-      return { endings, processes, waiting: describeRecords(task, left) }
+      if (recordsIn(task, "outbox").length > 0) {
+        const command = join(project.directory, ".opencode/baton/bin/baton")
+        await runProgram([command, "outbox", "retry"], { project, environment: { BATON_OPENCODE: binary.path } })
+      }
+      const waiting = new Set([...left, ...recordsIn(task, "outbox")])
+      return { endings, processes, waiting: describeRecords(task, [...waiting]) }
     },
   }
 }

@@ -14,7 +14,7 @@ export const recordsIn = (task: Pick<TaskProject, "project">, name: "outbox" | "
   return existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
 }
 
-/** Each with its kind and what Baton's log says of it last. */
+/** Each with the last line of Baton's log on it. */
 export const describeRecords = ({ project }: TaskProject, names: readonly string[]): string[] =>
   names.map((name) => `${name} (${project.batonLog().findLast((line) => line.includes(name)) ?? "not in the log"})`)
 
