@@ -9,8 +9,18 @@ import { contentWords } from "./words.ts"
 /** One sentence: as written, and with quotations and code masked at the same length. */
 type Sentence = { readonly text: string; readonly masked: string }
 
+/** Of one line, which has 2,000 characters at most. */
 const QUOTED =
-  /`[^`\n]{1,300}`|"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
+  /`[^`\n]{1,300}`|"[^"\n]{1,2000}"|“[^”\n]{1,2000}”|«[^»\n]{1,2000}»|„[^“”\n]{1,2000}[“”]|「[^」\n]{1,2000}」|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
+/** Begins a quotation that is not closed in its line: nothing is closed before it, and a word follows. */
+const OPENING_MARK = /(?<![\p{L}\p{N}])(["“«„「])(?=[\p{L}\p{N}>*-])/u
+const CLOSING_MARKS: Readonly<Record<string, RegExp>> = {
+  '"': /"/,
+  "“": /”/,
+  "«": /»/,
+  "„": /[“”]/,
+  "「": /」/,
+}
 const BLOT = "¤"
 
 const BULLET = /^\s*(?:[-*+•]|\d{1,2}[.)])\s+/
@@ -90,6 +100,8 @@ const HAND_TYPED_SENTENCES = 300
 /** Paragraphs typed by hand are shorter; it also bounds the input of the patterns below. */
 const LINE_CHARACTERS = 2_000
 
+const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS
+
 /** Lines written by a program, a diff, a shell or a chat log. */
 const MACHINE_LINES: readonly RegExp[] = [
   /^\s*>/,
@@ -149,6 +161,36 @@ const closingTag = (line: string): string | undefined => {
 /** The part to skip: the next block of lines, or everything up to a closing tag. */
 type Skipping = { readonly kind: "block"; readonly begun: boolean } | { readonly kind: "tag"; readonly closing: string }
 
+/**
+ * Returns the lines that belong to quotations of several lines, with the lines in which these begin and end. A mark that is closed in
+ * no later line quotes nothing; nor does one at the message's start, where `opencode run` puts its own.
+ */
+const quotationLines = (lines: readonly string[]): ReadonlySet<number> => {
+  const found = new Set<number>()
+  /** The last line that closes a quotation of each kind. */
+  const lastClosing = new Map<string, number>()
+  for (const [mark, closing] of Object.entries(CLOSING_MARKS))
+    lastClosing.set(
+      mark,
+      lines.findLastIndex((line) => closing.test(line)),
+    )
+  let open: RegExp | undefined
+  for (const [at, line] of lines.entries()) {
+    if (open) {
+      found.add(at)
+      if (open.test(line)) open = undefined
+      continue
+    }
+    if (!isShort(line)) continue
+    const text = at === 0 ? line.replace(/^\s*"/, "") : line
+    const mark = OPENING_MARK.exec(text.replace(QUOTED, ""))?.[1]
+    if (mark === undefined || (lastClosing.get(mark) ?? -1) <= at) continue
+    open = CLOSING_MARKS[mark]
+    found.add(at)
+  }
+  return found
+}
+
 /** @returns what is still to be skipped after a skipped line */
 const skipLine = (line: string, skipping: Skipping): Skipping | undefined => {
   if (skipping.kind === "tag") return line.includes(skipping.closing) ? undefined : skipping
@@ -162,8 +204,6 @@ const introducedBy = (line: string): Skipping | undefined => {
   if (closing !== undefined && !line.includes(closing)) return { kind: "tag", closing }
   return QUOTING.test(line) && !OWN_LISTS.test(line) ? { kind: "block", begun: false } : undefined
 }
-
-const isShort = (line: string): boolean => line.length <= LINE_CHARACTERS
 
 const isMachineLine = (line: string): boolean =>
   !isShort(line) ||
@@ -195,7 +235,8 @@ const handwrittenLines = (text: string): string[] => {
   let skipping: Skipping | undefined
   const lines = splitLines(extractBrief(text))
   const isChat = lines.filter(isSpoken).length > 1
-  for (const line of lines) {
+  const quoted = quotationLines(lines)
+  for (const [at, line] of lines.entries()) {
     if (characters > HAND_TYPED_CHARACTERS) break
     const before = fence
     fence = fenceAfter(line, fence)
@@ -205,7 +246,7 @@ const handwrittenLines = (text: string): string[] => {
       continue
     }
     if (isShort(line) && (FORWARDED.test(line) || SPEAKER_AT.test(line))) break
-    if (isChat && isSpoken(line)) continue
+    if (quoted.has(at) || (isChat && isSpoken(line))) continue
     if (isShort(line)) skipping = introducedBy(line)
     if (line.trim() === "") kept.push("")
     else if (closingTag(line) === undefined && !isMachineLine(line) && isProse(line)) {

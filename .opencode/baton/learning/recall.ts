@@ -24,12 +24,17 @@ const CLOSING = `The tools \`learned\` and \`forget\` tell more and take one bac
 const quote = (sentence: string): string =>
   JSON.stringify(sentence).replaceAll("<", "\\u003c").replaceAll(">", "\\u003e")
 
+const PLAIN_PATH = /^[\w./@+-]+$/
+const quotePath = (path: string): string => (PLAIN_PATH.test(path) ? path : quote(path))
+const PATH_CHARACTERS = 200
+
 /** An agent may store a page. */
 const SENTENCE_CHARACTERS = 300
 
 export const renderLearning = ({ id, key, by, type, sentence, at, times, files }: KnownLearning): string => {
   const said = `${at.slice(0, 10)}${times > 1 ? `, ${times} times` : ""}`
-  const about = files.length > 0 ? ` (${files.slice(0, 2).join(", ")})` : ""
+  const names = files.slice(0, 2).map((path) => quotePath(cutText(path, PATH_CHARACTERS)))
+  const about = names.length > 0 ? ` (${names.join(", ")})` : ""
   const kind = by === "agent" ? by : type.replace("_", "-")
   return `- ${kind} [${id ?? key}, ${said}]${about}: ${quote(cutText(sentence, SENTENCE_CHARACTERS))}`
 }

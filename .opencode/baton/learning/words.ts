@@ -144,7 +144,15 @@ export const rootsOf = (text: string): string[] => {
 }
 
 const OPENER = /^(?:(?:no+|nope|nah|wait|ok|okay|hmm*|sorry|please|thanks|actually|and|but|so)\b[\s,.!:;…–—-]*)+/i
-const NEGATION = /\b(?:not|never|no|avoid|stop|without)\b|n['’]?t\b|\binstead of\b|\brather than\b|\bover\b/gi
+/** In the five languages of the detector. */
+const NEGATION = new RegExp(
+  [
+    String.raw`\b(?:not|never|no|avoid|stop|without|nie|niemals|nicht|kein(?:e[mnrs]?)?|ohne|(?:an)?statt)\b`,
+    String.raw`\b(?:nunca|jamás|sin|jamais|pas|sans|aucune?)\b|n['’]?t\b`,
+    String.raw`\b(?:instead of|rather than|over|en vez de|en lugar de)\b|\bau lieu d[eu'’]|不(?!对|是)|别|勿|禁止|避免`,
+  ].join("|"),
+  "gi",
+)
 
 /**
  * Names a sentence by its content: its content words in order, and the position of its negations. The same statement in another
@@ -183,8 +191,8 @@ const readClaim = (sentence: string): Claim => {
 
 const meets = (some: readonly string[], others: readonly string[]): boolean =>
   some.some((word) => others.includes(word))
-const isWithin = (some: readonly string[], others: readonly string[]): boolean =>
-  some.length > 0 && some.every((word) => others.includes(word))
+const isSame = (some: readonly string[], others: readonly string[]): boolean =>
+  some.length > 0 && some.every((word) => others.includes(word)) && others.every((word) => some.includes(word))
 
 const NUMBER = /\b\d+\b/g
 /** True for "4 spaces" and "2 spaces": the same words, another number. */
@@ -196,12 +204,13 @@ const differsInNumber = (one: string, other: string): boolean => {
 
 /**
  * A newer sentence revokes an older one in certain cases only: each wants what the other rules out, one rules out
- * exactly what the other wants, or they differ in nothing but a number. Pure.
+ * exactly what the other wants, or they differ in nothing but a number. A narrower sentence is an exception to a wider one, which
+ * stays. Pure.
  */
 export const contradicts = (newer: string, older: string): boolean => {
   const [now, before] = [readClaim(newer), readClaim(older)]
   const isSwapped = meets(now.wanted, before.unwanted) && meets(now.unwanted, before.wanted)
-  const isAllowed = before.wanted.length === 0 && now.unwanted.length === 0 && isWithin(before.unwanted, now.wanted)
-  const isForbidden = now.wanted.length === 0 && before.unwanted.length === 0 && isWithin(before.wanted, now.unwanted)
+  const isAllowed = before.wanted.length === 0 && now.unwanted.length === 0 && isSame(before.unwanted, now.wanted)
+  const isForbidden = now.wanted.length === 0 && before.unwanted.length === 0 && isSame(before.wanted, now.unwanted)
   return isSwapped || isAllowed || isForbidden || differsInNumber(newer, older)
 }

@@ -40,7 +40,15 @@ describe("what a sentence is called", () => {
       expect(learningKey("no use TABS instead of spaces")).toBe(key)
       expect(learningKey("Please use tabs, instead of spaces.")).toBe(key)
       expect(learningKey("No, use spaces instead of tabs.")).not.toBe(key)
-      expect(learningKey("Never push tags")).not.toBe(learningKey("Push tags"))
+      for (const [one, other] of [
+        ["Never push tags", "Push tags"],
+        ["Nutze immer Semikolons in TypeScript.", "Nein, nutze nie Semikolons in TypeScript."],
+        ["Siempre usa comillas simples.", "Nunca usa comillas simples."],
+        ["Utilise toujours des points-virgules.", "N'utilise jamais des points-virgules."],
+        ["提交前运行测试", "提交前不要运行测试"],
+      ] as const)
+        expect(learningKey(one)).not.toBe(learningKey(other))
+      expect(learningKey("不对，提交前运行测试")).toBe(learningKey("提交前运行测试"))
     },
   )
 
@@ -53,6 +61,8 @@ describe("what a sentence is called", () => {
     ["No, use pnpm.", "No, use tabs instead of spaces.", false],
     ["Use tabs instead of spaces in Go.", "No, use tabs instead of spaces.", false],
     ["Never use tabs in YAML files.", "Use spaces, not tabs.", false],
+    ["Never run the tests against production.", "Always run the tests.", false],
+    ["Always mock the database in the billing module.", "Never mock the database.", false],
     ["Don't mock the database, use the test container.", "Use the database for sessions.", false],
   ])(promised("learning.C2", "the sentence %s contradicts %s: %s"), (newer, older, expected) => {
     expect(contradicts(newer, older)).toBe(expected)

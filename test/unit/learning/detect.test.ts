@@ -132,6 +132,16 @@ describe("the detector", () => {
     ["a fence", "```\nNo, use tabs instead.\n```\nWhat is this?"],
     ["a quotation", "> No, use tabs instead.\n\nHm."],
     ["quotes", 'Change the label to "No, use tabs instead".'],
+    [
+      "a long quotation",
+      `The reviewer wrote: "${"We looked at it once more. ".repeat(15)}Never mock the database in tests."`,
+    ],
+    [
+      "quotes over lines",
+      'Answer this mail, please. "Hi,\nwe looked at it.\nNever mock the database in tests.\nRegards"',
+    ],
+    ["a quoted rule and a question", 'Is this good? "Never mock the database in tests.\nAlways use named exports."'],
+    ["curly quotes over lines", "He wrote: “Never mock the database in tests.\nAlways use named exports.” What now?"],
     ["a log", "2026-01-01 10:00:00 ERROR no, use tabs instead\nHelp me."],
     ["a chat", "Tom: no, use tabs instead"],
     ["an e-mail", "From: a@b.c\n\nNo, use tabs instead."],
@@ -141,6 +151,13 @@ describe("the detector", () => {
     ["a language without rules", "Não, use a função que já existe no módulo em vez de outra."],
   ])(promised("learning.A1", "nothing is learned from %s"), (_what, text) => expect(sentences(text)).toEqual([]))
 
+  test.each([
+    ["a quotation mark that nothing closes", 'The 5" screen is "small.\nAlways use named exports.'],
+    ["marks in two lines that are closed there", 'Call it "a".\nAlways use named exports.\nAnd this one "b".'],
+  ])(promised("learning.A1", "what stands behind %s is the user's"), (_what, text) =>
+    expect(sentences(text)).toEqual(["Always use named exports."]),
+  )
+
   test(promised("learning.A1", "the quotes that opencode run puts around a message are not the user's"), () => {
     expect(sentences('"No, use \\"strict\\" mode for the parser."')).toEqual(['No, use "strict" mode for the parser.'])
   })
@@ -149,7 +166,13 @@ describe("the detector", () => {
     const paste = `${"at run (/app/index.js:1:2) no, use tabs ".repeat(50)}\n`.repeat(500)
     const said = "No, use the streaming parser."
     expect(sentences(`${said}\n\n\`\`\`\n${paste}\`\`\`\n`)).toEqual([said])
-    for (const text of ["no, ".repeat(250_000), "`".repeat(1_000_000), "a. ".repeat(330_000), "\n".repeat(1_000_000)])
+    for (const text of [
+      "no, ".repeat(250_000),
+      "`".repeat(1_000_000),
+      "a. ".repeat(330_000),
+      "\n".repeat(1_000_000),
+      '"a\n“b\n'.repeat(150_000),
+    ])
       expect(sentences(text)).toEqual([])
   })
 })
