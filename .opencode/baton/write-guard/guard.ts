@@ -49,7 +49,12 @@ export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
   let users: readonly (readonly PermissionRule[])[] = []
   const beside = ["baton", "plugins", "node_modules"].map((name) => join(realpathSync(dirname(bundleRoot)), name))
   /** Outside the project: a copy of the bundle for all projects of the user, and what Baton keeps for the account. */
-  const ownFolders = [...beside, writtenPath(accountFolder())].map((folder) => folded(`${folder}/`))
+  const account = writtenPath(accountFolder())
+  const ownFolders = [...beside, account].map((folder) => folded(`${folder}/`))
+  /** Of `baton work --worktrees`: projects like any other. */
+  const worktrees = folded(`${join(account, "worktrees")}/`)
+  const isBatons = (path: string): boolean =>
+    !path.startsWith(worktrees) && ownFolders.some((folder) => path.startsWith(folder))
   /** Ids of the questions for edits. */
   const questions = createLruMap<true>()
   let isAlwaysAllowed = false
@@ -69,9 +74,9 @@ export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
     const inLowerCase = { denied: paths.denied.map(folded), asked: paths.asked.map(folded) }
     const verdict = judgePath(path, paths, users)
     const byFolded = verdict === "free" ? judgePath(folded(path), inLowerCase, []) : verdict
-    const isElsewhere = verdict === "free" && ownFolders.some((folder) => folded(real).startsWith(folder))
-    if (byFolded === "denied" || isElsewhere)
-      return `${named} is one of Baton's own files, which no agent may change. A rule of the user's own for this path allows it.`
+    const refused = `${named} is one of Baton's own files, which no agent may change.`
+    if (byFolded === "denied") return `${refused} A rule of the user's own for this path allows it.`
+    if (verdict === "free" && isBatons(folded(real))) return refused
     if (byFolded !== "asked") return undefined
     if (isTarget)
       return `${named} is a file that OpenCode or Baton obeys: write it instead of moving one there, so that the user can be asked.`

@@ -153,7 +153,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       const work = await openWorkProject(binary, (request) => {
         const task = taskOf(request)
         const steps = [
-          bash(`echo ${task} >${task}.txt; ls *.txt >seen-${task}; cat README.md`),
+          { tool: "write", input: { filePath: `${task}.txt`, content: `${task}\n` } },
+          bash(`ls *.txt >seen-${task}; cat README.md`),
           // What it waited for is done here, and not yet over.
           bash(`prog done ${task}; sleep 3; echo late >${task}-late.txt`),
         ]

@@ -247,6 +247,9 @@ describe("the look at a path before a tool runs", () => {
       const { guard } = open()
       for (const name of ["state.key", "baton.json"])
         expect(guard.refusal("write", { filePath: join(accountFolder(), name) }), name).toContain("Baton's own files")
+      // `baton work --worktrees` lets agents work there.
+      const ofWorktree = join(accountFolder(), "worktrees", "app-1a2b3c4d", "ts-abc123", "src", "a.ts")
+      expect(guard.refusal("write", { filePath: ofWorktree })).toBeUndefined()
     },
   )
 
