@@ -1,4 +1,4 @@
-import { DRAFT_START, OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
+import { OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { redactKeys } from "../host/secrets.ts"
 import { counted, cutText } from "../host/text.ts"
@@ -42,9 +42,12 @@ const SEARCHED_CHARACTERS = 2 * MESSAGE_CHARACTERS
 /** The facts that end a draft of `/handoff`, in a fence. */
 export const DRAFT_FACTS = "What the session before shows (gathered by program):"
 
+/** The words that begin each draft; a user may write the first few of them. */
+const DRAFT_BEGIN = /Continuing work from session ses_\w{1,64}\. When you lack /
+
 /** Keeps the text before a draft and behind it: the draft itself is a model's and the program's. */
 const withoutDraft = (text: string): string => {
-  const start = text.indexOf(DRAFT_START)
+  const start = text.search(DRAFT_BEGIN)
   if (start < 0) return text
   const facts = text.indexOf(DRAFT_FACTS, start)
   const [, fence = ""] = /^\s*(`{3,})text\n/.exec(text.slice(facts + DRAFT_FACTS.length)) ?? []
@@ -91,10 +94,28 @@ const KEPT_CHARACTERS = 64_000
 const isSame = (one: UserWords, other: UserWords): boolean =>
   one.messageID === other.messageID && one.sessionID === other.sessionID
 
+const isCommand = ({ text }: UserWords): boolean => text.startsWith("/")
+
+/** A fork's copy of a message has its time. Of a command it holds the template, where the original's has what was typed. */
+const isForked = (one: UserWords, other: UserWords): boolean =>
+  one.sessionID !== other.sessionID &&
+  one.at === other.at &&
+  (one.text === other.text || isCommand(one) || isCommand(other))
+
+const eachOnce = (all: readonly UserWords[]): UserWords[] => {
+  const kept: UserWords[] = []
+  for (const one of all) {
+    const at = kept.findIndex((other) => isSame(one, other) || isForked(one, other))
+    const known = kept[at]
+    if (!known) kept.push(one)
+    else if (!isSame(one, known) && isCommand(one)) kept[at] = { ...known, text: one.text }
+  }
+  return kept
+}
+
 /** Adds words in the order of their time, each message once; the oldest but the first make room. */
 export const withWords = ({ words, leftOut }: TaskWords, added: readonly UserWords[]): TaskWords => {
-  const all = [...words, ...added]
-  const kept = all.filter((one, at) => all.findIndex((other) => isSame(one, other)) === at)
+  const kept = eachOnce([...words, ...added])
   kept.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
   let size = kept.reduce((sum, { text }) => sum + text.length, 0)
   let dropped = 0

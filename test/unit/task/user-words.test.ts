@@ -44,7 +44,16 @@ describe("what the user typed", () => {
       `Mind the lexer.\n\n${DRAFT}\nMind the AST.`,
       "Mind the lexer.\nMind the AST.",
     ],
-    ["nothing behind a draft without facts", `Go.\n${DRAFT_START}ses_0. Use read_session.\nIts words.`, "Go."],
+    [
+      "nothing behind a draft without facts",
+      `Go.\n${DRAFT_START}ses_0. When you lack it, use read_session.\nIts words.`,
+      "Go.",
+    ],
+    [
+      "the words behind a draft's first few, which a user may write",
+      `${DRAFT_START}ses_0: use pnpm.\nMind the lexer.`,
+      `${DRAFT_START}ses_0: use pnpm.\nMind the lexer.`,
+    ],
     ["nothing of /handoff's template", "# Hand this work over to a new session\n\nWrite a draft.", undefined],
     ["nothing of an answer to /task", "/task\n\nThis session has no task.", undefined],
     [
@@ -106,6 +115,23 @@ describe("the words on a task", () => {
     expect(said.words.map(({ text }) => text)).toEqual(["One.", "Two.", "Older, of another session.", "Three."])
     expect(withWords(NO_WORDS, said.words)).toEqual(said)
   })
+
+  test(
+    promised("words.A1", "words on a task that a fork has copies of count once, a command's as they were typed"),
+    () => {
+      const [plain, command] = [userWords("Mind the AST.", 1, "ses_0"), userWords("/review src/a.ts", 2, "ses_0")]
+      const copies = [userWords("Mind the AST.", 1, "ses_9"), userWords("Review with care: src/a.ts", 2, "ses_9")]
+      const texts = ["Mind the AST.", "/review src/a.ts"]
+      for (const [own, others] of [
+        [copies, [plain, command]],
+        [[plain, command], copies],
+      ] as const) {
+        const { words } = withWords(withWords(NO_WORDS, own), others)
+        expect(words.map(({ text }) => text)).toEqual(texts)
+        expect(words.map(({ sessionID }) => sessionID)).toEqual(own.map(({ sessionID }) => sessionID))
+      }
+    },
+  )
 
   test(
     promised(
