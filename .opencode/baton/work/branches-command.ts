@@ -50,9 +50,10 @@ export const printBranches = async (directory: string, wantsJSON: boolean): Prom
 
 /** `baton work drop ID`. */
 export const runDrop = async (directory: string, task: string): Promise<number> => {
-  const commit = await openWorktrees(directory).drop(task)
+  const [commit, head] = await openWorktrees(directory).drop(task)
   print(
     `The worktree and branch of ${task} are removed; its last commit was ${commit}: git branch NAME ${commit} has it back.`,
   )
+  if (head !== undefined) print(`Its worktree stood at another commit, ${head}: git branch NAME ${head} has it back.`)
   return 0
 }

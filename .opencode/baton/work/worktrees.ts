@@ -18,7 +18,7 @@ const ID = /^[a-z]{2,}-[0-9a-z]+$/
 export type Branch = {
   readonly task: string
   readonly branch: string
-  /** Commits that the project's branch lacks. */
+  /** Commits that the project's branch lacks, also those that its worktree alone has: an agent may have left the branch. */
   readonly ahead: number
   readonly isMerged: boolean
   /** Undefined where git is too old to try it (before 2.38). */
@@ -46,8 +46,10 @@ export const openWorktrees = (project: string) => {
   const folderOf = (task: string): string => join(root, task)
   const hasBranch = async (branch: string): Promise<boolean> =>
     (await git(project, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`)).isOk
-  const isMerged = async (branch: string): Promise<boolean> =>
-    (await git(project, "merge-base", "--is-ancestor", branch, "HEAD")).isOk
+  const isMerged = async (commit: string): Promise<boolean> =>
+    (await git(project, "merge-base", "--is-ancestor", commit, "HEAD")).isOk
+  /** The commit of a worktree; "" where there is none. */
+  const headOf = async (directory: string): Promise<string> => (await git(directory, "rev-parse", "HEAD")).output
 
   const environmentOf = (directory: string): Record<string, string> => {
     const config = CONFIGS.find((name) => existsSync(join(project, name)))
@@ -82,9 +84,10 @@ export const openWorktrees = (project: string) => {
         const task = branch.slice(PREFIX.length)
         const directory = folderOf(task)
         const isThere = existsSync(directory)
+        const tips = [branch, ...(isThere ? [await headOf(directory)] : [])]
         const [ahead, merged, tried, dirty] = await Promise.all([
-          git(project, "rev-list", "--count", `HEAD..${branch}`),
-          isMerged(branch),
+          git(project, "rev-list", "--count", ...tips.filter((tip) => tip !== ""), "^HEAD"),
+          Promise.all(tips.map(isMerged)),
           git(project, "merge-tree", "--write-tree", "HEAD", branch),
           isThere ? git(directory, "status", "--porcelain") : undefined,
         ])
@@ -93,7 +96,7 @@ export const openWorktrees = (project: string) => {
           task,
           branch,
           ahead: Number(ahead.output) || 0,
-          isMerged: merged,
+          isMerged: merged.every(Boolean),
           mergesClean: isKnown ? tried.isOk : undefined,
           uncommitted: dirty?.output.split("\n").filter((line) => line !== "").length ?? 0,
           directory: isThere ? directory : undefined,
@@ -170,13 +173,14 @@ export const openWorktrees = (project: string) => {
       }
       return gone
     },
-    /** Removes a task's worktree and branch, merged or not. @returns its last commit, by which it can be had back */
-    drop: async (task: string): Promise<string> => {
+    /** Removes a task's worktree and branch, merged or not. @returns the last commits of both, by which they can be had back */
+    drop: async (task: string): Promise<string[]> => {
       const found = (await listBranches()).find((each) => each.task === task)
       if (!found) throw new Error(`there is no branch ${branchOf(task)}`)
       const commit = await gitOrThrow(project, "rev-parse", found.branch)
+      const head = found.directory === undefined ? "" : await headOf(found.directory)
       await remove(found, true)
-      return commit
+      return head === "" || head === commit ? [commit] : [commit, head]
     },
   }
 }
