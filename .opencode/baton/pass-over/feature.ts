@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { realpath } from "node:fs/promises"
 import { homedir } from "node:os"
-import { isAbsolute, relative } from "node:path"
+import { isAbsolute, posix, relative, sep } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import type { ToolContext } from "@opencode-ai/plugin"
 import type { Instance } from "../core/core.ts"
@@ -55,6 +55,9 @@ export const createPassOverFeature = (
   const activePasses = createActivePasses()
   const permissions = createPermissionWatch(createRequests(client))
   const recordResult = createResultRecorder({ outbox, notices })
+  // Outside git, OpenCode names files relative to the root of the file system.
+  const relativePath = (path: string) => relative(worktree, path)
+  const asRuled = (path: string) => posix.join(relativePath(root).split(sep).join("/"), path)
   const findRoots = () => Promise.all([realpath(root), realpath(directory)])
 
   const announcer = createAnnouncer({
@@ -77,8 +80,8 @@ export const createPassOverFeature = (
     passes,
     store,
     sandboxes,
-    // Outside git, OpenCode names files relative to the root of the file system.
-    relativePath: (root) => relative(worktree, root),
+    relativePath,
+    asRuled,
     log,
     now,
     startTimer: setTimer,
@@ -205,7 +208,7 @@ export const createPassOverFeature = (
       passes,
       sandboxes,
       approve,
-      mayWrite: createEditPermission({ childSessions }),
+      mayWrite: createEditPermission({ childSessions, asRuled }),
       told: async (record) => {
         if (needsAnnouncement(record)) await passes.announce(record.request.pass_over_id)
       },

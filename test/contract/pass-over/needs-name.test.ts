@@ -1,11 +1,12 @@
-import { existsSync, lstatSync, symlinkSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
+import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import { reasonForName } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import { promised } from "../../requirements.ts"
-import type { FakeAgent } from "../../support/opencode/fake-opencode.ts"
+import { type FakeAgent, fakeToolContext } from "../../support/opencode/fake-opencode.ts"
 import { DONE, openFeaturePasses } from "../../support/opencode/feature-passes.ts"
-import { readIn, writeFiles } from "../../support/opencode/pass-project.ts"
+import { readIn, removeIn, writeFiles } from "../../support/opencode/pass-project.ts"
 
 const PLANTED = [
   ...[".opencode/plugins/evil.ts", ".opencode/baton.json", "opencode.json", "opencode.jsonc", ".gitattributes"],
@@ -123,6 +124,40 @@ describe("what a child planted", () => {
       expect(answer).toContain("15 of them are pending")
       expect(await passes.apply({ artifacts: [".opencode/plugins/evil.ts"] })).toContain("not permitted here")
       expect(planted(passes.root)).toEqual([])
+    },
+  )
+
+  test(
+    promised(
+      ["pass-over.C3", "guard.A2"],
+      "what a child planted is judged outside git by rules that name it from the root of the file system",
+    ),
+    async () => {
+      const rules: PermissionRule[] = [{ permission: "*", pattern: "*", action: "allow" }]
+      const coder: FakeAgent = async ({ write, giveBack, use }) => {
+        const copy = String((await use("bash", { command: "true", workdir: "." })).workdir)
+        for (const path of ["asked.ts", "free.ts"]) await write(path, "new\n")
+        writeFiles(copy, { ".opencode/tool/x.ts": "planted\n" })
+        renameSync(join(copy, "old.ts"), join(copy, "new.ts"))
+        await giveBack(DONE)
+      }
+      const passes = openFeaturePasses({ defaults: { auto_apply: true }, files: { "old.ts": "a\n" }, coder, rules })
+      removeIn(passes.root, ".git")
+      Object.assign(passes.opencode.input, { worktree: "/" })
+      const place = passes.root.slice(1)
+      for (const path of ["asked.ts", "old.ts", ".opencode/tool/**"])
+        rules.push({ permission: "edit", pattern: `${place}/${path}`, action: "ask" })
+      const feature = passes.start()
+      const context = fakeToolContext(passes.opencode.rootID)
+      await feature.pass({ subagent: "coder", objective: "Work", reason: "test", messages: 0 }, context)
+      const there = ["asked.ts", "free.ts", "new.ts", ".opencode/tool/x.ts"]
+      expect(there.filter((path) => existsSync(join(passes.root, path)))).toEqual(["free.ts"])
+      const asked: string[] = []
+      const ask = async ({ patterns }: { patterns: string[] }) => void asked.push(...patterns)
+      const artifacts = ["asked.ts", "new.ts", ".opencode/tool/x.ts"]
+      await feature.apply({ pass_over_id: passes.id(), artifacts }, { ...context, ask })
+      expect(asked).toEqual([...artifacts, "old.ts"].map((path) => `${place}/${path}`))
+      expect(there.every((path) => existsSync(join(passes.root, path)))).toBe(true)
     },
   )
 })

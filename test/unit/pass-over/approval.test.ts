@@ -1,5 +1,8 @@
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
 import type { ToolContext } from "@opencode-ai/plugin"
 import { describe, expect, test } from "vitest"
+import type { Core } from "../../../.opencode/baton/core/core.ts"
 import type { PermissionRule } from "../../../.opencode/baton/host/permissions.ts"
 import type { Artifact, WorkOutput } from "../../../.opencode/baton/pass-over/contract.ts"
 import { passOverError } from "../../../.opencode/baton/pass-over/errors.ts"
@@ -9,7 +12,9 @@ import {
   createPermissionWatch,
 } from "../../../.opencode/baton/pass-over/result/approval.ts"
 import type { PassRecord } from "../../../.opencode/baton/pass-over/store/record.ts"
+import { createWriteGuard } from "../../../.opencode/baton/write-guard/guard.ts"
 import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/files/with-test.ts"
 import { builtInPolicy, passRecord, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
 
@@ -22,16 +27,22 @@ const notRun: Ask = () => ({}) as Promise<void>
 
 describe("what a pass changed", () => {
   type Rules = { agent?: PermissionRule[]; session?: PermissionRule[] }
+  type Files = { paths?: string[]; prefix?: string }
 
-  const mayWrite = ({ agent = [], session = [] }: Rules, ask: Ask = notRun) => {
+  const mayWrite = (
+    { agent = [], session = [] }: Rules,
+    ask: Ask = notRun,
+    { paths = ["src/a.ts", "docs/b.md"], prefix = "" }: Files = {},
+  ) => {
     const build = { name: "build", description: "", prompt: "", mode: "primary", isHidden: false } as const
     const permission = createEditPermission({
       childSessions: {
         agents: async () => ({ kind: "ok", value: [{ ...build, permission: agent }] }),
         parentAndPermissions: async () => ({ kind: "ok", value: { parentID: undefined, permission: session } }),
       },
+      asRuled: (path) => `${prefix}${path}`,
     })
-    return permission(["src/a.ts", "docs/b.md"], "pass_1", { sessionID: "ses_1", agent: "build", ask })
+    return permission(paths, "pass_1", { sessionID: "ses_1", agent: "build", ask })
   }
   const rule = (pattern: string, action: PermissionRule["action"]) => ({ permission: "edit", pattern, action })
   const ALL = rule("*", "allow")
@@ -51,6 +62,38 @@ describe("what a pass changed", () => {
     promised("pass-over.C3", "what a pass changed is written by the rules alone, where OpenCode cannot ask: %s"),
     async (_name, rules, kind) => {
       expect((await mayWrite(rules)).kind).toBe(kind)
+    },
+  )
+
+  test(
+    promised("guard.A2", "what a pass changed is asked for by the name that rules have, also outside git"),
+    async () => {
+      const project = join(temporaryFolder(), ".projects/own")
+      mkdirSync(join(project, ".opencode"), { recursive: true })
+      const config: Parameters<ReturnType<typeof createWriteGuard>["protect"]>[0] = {}
+      const guard = createWriteGuard({
+        input: { worktree: "/", directory: project },
+        projectRoot: project,
+        root: project,
+      } as Core)
+      guard.protect(config)
+      const { edit } = Object(config.agent?.build?.permission)
+      const agent = [ALL, ...Object.entries<PermissionRule["action"]>(edit).map(([at, action]) => rule(at, action))]
+      const prefix = `${project.slice(1)}/`
+      const asked: string[] = []
+      const ask: Ask = async ({ patterns }) => void asked.push(...patterns)
+      const decide = async (path: string, by?: Ask) =>
+        (await mayWrite({ agent }, by, { paths: ["src/a.ts", path], prefix })).kind
+      for (const path of [".opencode/tool/x.ts", ".opencode/command/x.md", ".opencode/baton.json"]) {
+        expect(await decide(path), path).toBe("refused")
+        expect(await decide(path, ask), path).toBe("granted")
+        expect(asked.splice(0)).toEqual([`${prefix}src/a.ts`, prefix + path])
+      }
+      expect(await decide(".opencode/plugins/x.ts", ask)).toBe("refused")
+      expect(await decide("src/b.ts")).toBe("granted")
+      // The folder above the project has a dot in front; its ordinary files do not run for that.
+      const deniesOne = [...agent, rule(`${prefix}src/a.ts`, "deny")]
+      expect(await mayWrite({ agent: deniesOne }, ask, { prefix })).toEqual({ kind: "granted" })
     },
   )
 })

@@ -35,6 +35,8 @@ type PassWorkDeps = {
   readonly sandboxes: Pick<Sandboxes, "collect" | "apply" | "reset">
   /** Returns a sandbox's path relative to the worktree, as file rules name it. */
   readonly relativePath: (root: string) => string
+  /** Names a file of the project as file rules do. */
+  readonly asRuled: (path: string) => string
   readonly log: Log
   readonly now: () => Date
   readonly startTimer: StartTimer
@@ -140,7 +142,7 @@ export const createChildWork = (deps: PassWorkDeps) => {
     const undecided = "undecided" in record.state ? record.state.undecided : []
     const isWanted = (file: FileModification): boolean => {
       const written = [file.path, file.previous_path ?? file.path]
-      const isAllowed = written.every((path) => evaluate(originatorRules, "edit", path) === "allow")
+      const isAllowed = written.every((path) => evaluate(originatorRules, "edit", deps.asRuled(path)) === "allow")
       return undecided.includes(file.path) && isAllowed && reasonForName(file) === undefined
     }
     const paths = artifactsOf(record.output, "file_modification")

@@ -92,11 +92,17 @@ type MayWrite = Exclude<Asked, { kind: "unsupported" }>
 
 const NOT_WITHOUT_RULE = "this OpenCode cannot ask you from here, and no rule of yours that it tells of allows it"
 
-/** Checks whether an agent may write files in a session. @param patterns paths relative to the worktree */
+type EditDeps = {
+  readonly childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions">
+  /** Names a file of the project as OpenCode's rules do. */
+  readonly asRuled: (path: string) => string
+}
+
+/** Checks whether an agent may write files in a session. @param paths relative to the project's top folder */
 export const createEditPermission =
-  ({ childSessions }: { childSessions: Pick<ChildSessions, "agents" | "parentAndPermissions"> }) =>
+  ({ childSessions, asRuled }: EditDeps) =>
   async (
-    patterns: readonly string[],
+    paths: readonly string[],
     passID: string,
     { sessionID, agent, ask }: Pick<ToolContext, "sessionID" | "agent" | "ask">,
   ): Promise<MayWrite> => {
@@ -105,11 +111,11 @@ export const createEditPermission =
       agents.kind === "ok" && own.kind === "ok"
         ? [...(agents.value.find(({ name }) => name === agent)?.permission ?? []), ...own.value.permission]
         : undefined
-    const actions = rules && patterns.map((path) => evaluate(rules, "edit", path))
+    const patterns = paths.map(asRuled)
+    const actions = rules && patterns.map((pattern) => evaluate(rules, "edit", pattern))
     // OpenCode puts the answer "always" behind every rule, also behind the denial of files that run.
-    if (patterns.some(isRun) && (actions?.includes("deny") ?? true))
-      return { kind: "refused", reason: "a rule denies it" }
-    const question = { permission: "edit", patterns: [...patterns], always: ["*"], metadata: { pass_over_id: passID } }
+    if (paths.some(isRun) && (actions?.includes("deny") ?? true)) return { kind: "refused", reason: "a rule denies it" }
+    const question = { permission: "edit", patterns, always: ["*"], metadata: { pass_over_id: passID } }
     const asked = await askUser(ask, question)
     if (asked.kind !== "unsupported") return asked
     // The user cannot be asked, so the rules alone decide.
