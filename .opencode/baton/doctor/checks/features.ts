@@ -3,13 +3,7 @@ import { join } from "node:path"
 import { createHandoffRecords } from "../../handoff/records.ts"
 import { describeError, type Log, SILENT } from "../../host/log.ts"
 import { findExecutables, isExecutableFile } from "../../host/process.ts"
-import {
-  accountSettingsPath,
-  DEFAULT_SETTINGS,
-  readAccountSettings,
-  readSettings,
-  SETTINGS_FILE,
-} from "../../host/settings.ts"
+import { accountSettingsPath, readAccountSettings, readSettings, SETTINGS_FILE } from "../../host/settings.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { counted } from "../../host/text.ts"
 import { readOwnTextSync } from "../../host/untrusted.ts"
@@ -60,10 +54,12 @@ const PRUNE = ".opencode/baton/bin/baton state prune"
 const isInstalled = (program: string, { PATH }: Context["environment"]): boolean =>
   program.includes("/") ? isExecutableFile(program) : findExecutables(program, PATH).length > 0
 
+const OFF_MEANWHILE = `off while ${SETTINGS_FILE} cannot be used in full`
+
 const checkWriter = async ({ root, environment, serving }: Served): Promise<Observation> => {
   const read = await readSettings(root, serving.folder)
-  const { liveState } = read.kind === "settings" ? read.settings : DEFAULT_SETTINGS
-  if (!liveState.enabled) return ok("switched off in .opencode/baton.json")
+  const { liveState } = read.settings
+  if (!liveState.enabled) return ok(read.kind === "settings" ? "switched off in .opencode/baton.json" : OFF_MEANWHILE)
   const account = accountSettingsPath(environment)
   if (liveState.writer !== undefined)
     return warning(
@@ -126,7 +122,8 @@ export const learningCheck: Check = {
   readsState: true,
   run: async ({ root, serving }) => {
     const read = await readSettings(root, serving.folder)
-    if (read.kind === "settings" && !read.settings.learning.enabled) return [ok("session learning is switched off")]
+    if (!read.settings.learning.enabled)
+      return [ok(read.kind === "settings" ? "session learning is switched off" : OFF_MEANWHILE)]
     const unusable: string[] = []
     const warn: Log["warn"] = (_message, { path, folder, error } = {}) => {
       unusable.push([path ?? folder, error].filter(Boolean).join(": "))

@@ -118,7 +118,9 @@ export const settingsCheck: Check = {
     if (read.kind === "unusable") {
       if (read.isUnchecked)
         return [ok(`${SETTINGS_FILE} is not checked: zod is not here before OpenCode's first start`)]
-      const fix = `Mend ${SETTINGS_FILE}; docs/settings.md lists what it may hold. Until then the defaults are used.`
+      const until =
+        "Until then what can be off is off, other invalid settings have their defaults, and the rest counts."
+      const fix = `Mend ${SETTINGS_FILE}. ${until}`
       return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
     }
     return [ok(read.isDefault ? `no ${SETTINGS_FILE}: the defaults are used` : `${SETTINGS_FILE} is in order`)]
