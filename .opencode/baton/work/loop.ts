@@ -86,7 +86,7 @@ export const createLoop = (deps: LoopDeps) => {
   const judge = (end: RunState): void => {
     const verdict = breaker.add(end)
     if (verdict.kind === "stop") drain(verdict.reason, EXIT.breaker)
-    if (verdict.kind !== "wait") return
+    if (verdict.kind !== "wait" || state === "draining") return
     waitUntil = Date.parse(verdict.until)
     setState("waiting", `${verdict.reason}; the provider asks to wait until ${verdict.until}`)
   }
@@ -144,6 +144,7 @@ export const createLoop = (deps: LoopDeps) => {
     await rest(Math.max(0, Math.min(waitUntil - nowMs(), LOOK_MS)))
     if (state !== "waiting" || nowMs() < waitUntil) return
     const wrong = await probe()
+    if (state !== "waiting") return
     if (wrong !== undefined) return drain(`the model still does not answer: ${wrong}`, EXIT.breaker)
     breaker.reset()
     setState("working", "the model answers again")

@@ -1,0 +1,105 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, test, vi } from "vitest"
+import type { Queue, RunState, Taken, WorkLedger } from "../../../.opencode/baton/work/ledger.ts"
+import { createLoop, EXIT, type LoopDeps, type WorkEvent } from "../../../.opencode/baton/work/loop.ts"
+import { parseWorkOptions } from "../../../.opencode/baton/work/options.ts"
+import { promised } from "../../requirements.ts"
+import { temporaryFolder } from "../../support/unit.ts"
+
+const LATER = new Date(Date.now() + 600_000).toISOString()
+const EMPTY: Queue = { ready: 0, later: 0, next: "", waiting: 0, at_work: 0, counts: {}, blocked: [], tasks: [] }
+const taskOf = (n: number): Taken => ({
+  ...{ task: `ts-00000${n}`, title: `T${n}`, definition_of_done: "", run: 1, earlier: [], answer: "" },
+})
+/** Works until the test says go, each agent by its task. */
+const PATIENT = "#!/bin/sh\ntouch began.$BATON_RUN\nwhile [ ! -e go ] && [ ! -e go.$BATON_RUN ]; do sleep 0.02; done\n"
+
+type Changes = Partial<Omit<LoopDeps, "ledger" | "options">> & {
+  ledger?: Partial<WorkLedger>
+  args?: readonly string[]
+  /** The end as the ledger has it. */
+  end?: Partial<RunState>
+}
+
+/** A loop over agents that are shell scripts and a ledger that hands out what `claimNext` says. */
+const openLoop = ({ ledger: changes = {}, args = [], end = {}, ...others }: Changes) => {
+  const directory = temporaryFolder()
+  const opencode = join(directory, "opencode")
+  writeFileSync(opencode, PATIENT, { mode: 0o755 })
+  const told: WorkEvent[] = []
+  const options = parseWorkOptions(args)
+  const ledger = {
+    claimNext: async () => undefined,
+    queue: async () => EMPTY,
+    beat: async () => ({ wanted: "active", runs: [] }),
+    show: async () => ({ dependencies: [] }),
+    endRun: async ({ task, n, kind, detail }) => ({
+      ...{ task, n, kind, detail, session: "ses_1", ended: "now", next_try: "", tokens: 0, status: "open" },
+      ...end,
+    }),
+    ...changes,
+  } as WorkLedger
+  const loop = createLoop({
+    ...{ options, ledger, project: "demo", worker: { id: "w", project: "demo", directory, slots: options.slots } },
+    runDeps: (slot) => ({
+      ...{ opencode, directory, options, ledger, worktrees: undefined, checks: new Map(), workerID: "w" },
+      ...{ holder: `w.${slot}`, prompt: () => "{{task_id}}", say: (event) => void told.push(event), nowMs: Date.now },
+    }),
+    probe: async () => undefined,
+    tell: (event) => void told.push(event),
+    nowMs: Date.now,
+    ...others,
+  })
+  const eventsOf = (name: WorkEvent["event"]) => told.filter(({ event }) => event === name)
+  return {
+    loop,
+    directory,
+    eventsOf,
+    /** Waits until so many events have been told. */
+    awaitEvents: (name: WorkEvent["event"], count: number) =>
+      vi.waitUntil(() => eventsOf(name).length >= count, { timeout: 15_000, interval: 5 }),
+    go: (mark = "") => writeFileSync(join(directory, mark === "" ? "go" : `go.${mark}`), ""),
+  }
+}
+
+/** Hands out so many tasks. */
+const hands = (count: number): WorkLedger["claimNext"] => {
+  let n = 0
+  return async () => (n < count ? taskOf(++n) : undefined)
+}
+
+const PROVIDER = { kind: "provider", detail: "429", next_try: LATER }
+
+test(promised("work.B2", "a loop that drains does not wait for the provider, and ends with its agents"), async () => {
+  const { loop, awaitEvents, go } = openLoop({ args: ["-n", "3"], ledger: { claimNext: hands(6) }, end: PROVIDER })
+  const over = loop.run()
+  await awaitEvents("started", 3)
+  loop.interrupt()
+  go()
+  await awaitEvents("ended", 3)
+  expect(loop.state().state).toBe("draining")
+  expect(await over).toBe(EXIT.stopped)
+})
+
+test(promised("work.B2", "a loop that is told to drain while it asks the model again goes on draining"), async () => {
+  let nowMs = 0
+  const { loop, eventsOf, go } = openLoop({
+    ...{ args: ["-n", "3"], ledger: { claimNext: hands(3) }, end: { ...PROVIDER, next_try: "1970-01-01T00:00:01Z" } },
+    nowMs: () => nowMs,
+    probe: async () => {
+      loop.interrupt()
+      return undefined
+    },
+    tell: (event) => {
+      // The time that the provider named has come.
+      if (event.event === "state" && event.state === "waiting") nowMs = 2_000
+      states.push(event)
+    },
+  })
+  const states: WorkEvent[] = []
+  go()
+  expect(await loop.run()).toBe(EXIT.stopped)
+  expect(states.flatMap((each) => (each.event === "state" ? each.state : []))).toEqual(["waiting", "draining"])
+  expect(eventsOf("started")).toHaveLength(3)
+})
