@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import {
@@ -7,7 +7,9 @@ import {
   createAuditLog,
   isAuditEntry,
 } from "../../../.opencode/baton/pass-over/audit/log.ts"
+import { queryAudit } from "../../../.opencode/baton/pass-over/audit/query.ts"
 import { promised } from "../../requirements.ts"
+import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { temporaryFolder } from "../../support/files/with-test.ts"
 import { passRecord, passRequest, refusedPass, workOutput } from "../../support/opencode/pass-over-values.ts"
 import { createRecordedLog } from "../../support/recorded-log.ts"
@@ -26,7 +28,7 @@ const setUp = () => {
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line))
-  return { log, folder, audit, file, lines }
+  return { root, log, folder, audit, file, lines }
 }
 
 const entry = (change: Partial<AuditEntry> = {}): AuditEntry => ({
@@ -138,6 +140,30 @@ describe("the audit", () => {
     await audit.prune(1, Date.now())
     expect(log.lines.map(({ level }) => level)).toEqual(["warn", "warn"])
   })
+
+  test.each(["the folder", "a month"])(
+    promised(
+      ["trust.A2", "pass-over.E3"],
+      "the audit is not written, read or removed behind a link that came along as %s",
+    ),
+    async (kind) => {
+      const { root, audit, folder, log } = setUp()
+      const source = temporaryFolder()
+      const target = kind === "the folder" ? join(source, "2026-01") : source
+      const foreign = join(target, "session-ses_root-passes.jsonl")
+      mkdirSync(target, { recursive: true })
+      writeFileSync(foreign, `${JSON.stringify(entry())}\n`)
+      utimesSync(foreign, 0, 0)
+      mkdirSync(kind === "the folder" ? join(folder, "..") : folder, { recursive: true })
+      symlinkSync(source, kind === "the folder" ? folder : join(folder, "2026-01"))
+      const before = snapshotTree(source)
+      expect(await audit.append(entry())).toBe(false)
+      expect(log.lines).toMatchObject([{ level: "warn", extra: { error: expect.stringContaining("it is a link") } }])
+      await audit.prune(1, Date.now())
+      expect(await queryAudit(root)).toEqual({ passes: [], unreadable: [] })
+      expect(snapshotTree(source)).toEqual(before)
+    },
+  )
 
   test(
     promised("pass-over.E3", "the audit is kept as long as the policy says, and nothing else is removed"),

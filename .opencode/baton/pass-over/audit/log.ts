@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, mkdirSync, readSync, writeFileSync } from "node:fs"
+import { closeSync, fstatSync, lstatSync, mkdirSync, readSync, writeFileSync } from "node:fs"
 import { rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describeError, errorCode, type Log } from "../../host/log.ts"
@@ -112,8 +112,14 @@ export const isAuditEntry = (value: unknown): value is AuditEntry =>
   TEXTS.every((key) => typeof Reflect.get(value, key) === "string")
 
 export const AUDIT_FOLDER = ".opencode/pass-over-logs"
-export const AUDIT_MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
+const AUDIT_MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/
 export const AUDIT_FILE = /^session-([A-Za-z0-9_-]{1,128})-passes\.jsonl$/
+
+const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+
+/** The months in an audit's folder, oldest first. A link is left out: it came with the project, and may lead out of it. */
+export const listMonths = (folder: string): string[] =>
+  isLink(folder) ? [] : listFolder(folder).filter((name) => AUDIT_MONTH.test(name) && !isLink(join(folder, name)))
 
 const DAY_MS = 86_400_000
 
@@ -142,6 +148,8 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
   const folder = join(projectRoot, AUDIT_FOLDER)
 
   const ensure = (month: string): void => {
+    for (const path of [folder, join(folder, month)])
+      if (isLink(path)) throw new Error(`${path} is not used, since it is a link`)
     mkdirSync(join(folder, month), { recursive: true, mode: PRIVATE_FOLDER })
     try {
       writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" })
@@ -183,8 +191,7 @@ export const createAuditLog = ({ projectRoot, log }: { projectRoot: string; log:
     /** Removes files whose newest line is older than this. @param now epoch ms */
     prune: async (retentionDays: number, now: number): Promise<void> => {
       try {
-        const months = listFolder(folder).filter((name) => AUDIT_MONTH.test(name))
-        for (const month of months) await pruneMonth(month, now - retentionDays * DAY_MS)
+        for (const month of listMonths(folder)) await pruneMonth(month, now - retentionDays * DAY_MS)
       } catch (error) {
         log.warn("old audits could not be removed", { error: describeError(error) })
       }

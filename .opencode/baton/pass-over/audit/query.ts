@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises"
 import { join } from "node:path"
 import { listFolder, readOwnText } from "../../host/untrusted.ts"
-import { AUDIT_FILE, AUDIT_FOLDER, AUDIT_MONTH, type AuditEntry, isAuditEntry } from "./log.ts"
+import { AUDIT_FILE, AUDIT_FOLDER, type AuditEntry, isAuditEntry, listMonths } from "./log.ts"
 
 export type AuditFilter = {
   /** The root session, the originator's, or the child's. */
@@ -29,7 +29,7 @@ type AuditRead = {
 /** Finds the files that may hold events since a time, oldest month first. */
 const findFiles = async (folder: string, since: number): Promise<string[]> => {
   const firstMonth = Number.isFinite(since) ? new Date(since).toISOString().slice(0, 7) : ""
-  const months = listFolder(folder).filter((month) => AUDIT_MONTH.test(month) && month >= firstMonth)
+  const months = listMonths(folder).filter((month) => month >= firstMonth)
   const paths: string[] = []
   for (const month of months) {
     for (const name of listFolder(join(folder, month))) {
