@@ -101,7 +101,7 @@ const pendingLine = (/** @type {string} */ path) => `0\t-\t${path}`
 
 /** Only paths that this program could have written, so that a damaged manifest affects no other files. */
 const LINE =
-  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:(?:pass-over|baton)\.json|\.npmignore)|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
+  /^[0-9a-z]+\t[0-9-]+\t(?:\.opencode|\.opencode\/(?:(?:pass-over|baton)\.json|\.npmignore(?:\.baton-new)?)|(?:\.opencode\/(?:plugins|baton|prompts)|prompts)(?:\/.*)?)$/
 const FOLDER = "dir\t"
 
 /** @param {string} line */

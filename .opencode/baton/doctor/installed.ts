@@ -12,7 +12,7 @@ type Locate = (path: string) => string
 
 /** Only paths that scripts/install writes, so that a manifest from elsewhere makes nothing else be read. */
 const FILE_LINE =
-  /^([0-9a-f]+)\t(\d+)\t((?:\.opencode\/(?:plugins|baton|prompts)|prompts)\/.+|\.opencode\/(?:pass-over\.json|\.npmignore))$/
+  /^([0-9a-f]+)\t(\d+)\t((?:\.opencode\/(?:plugins|baton|prompts)|prompts)\/.+|\.opencode\/(?:pass-over\.json|\.npmignore(?:\.baton-new)?))$/
 
 export type Manifest = {
   /** Baton's version from the first line; undefined if it has none. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync } from "node:fs"
 import { join } from "node:path"
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest"
+import { parseManifest } from "../../../.opencode/baton/doctor/installed.ts"
 import { promised } from "../../requirements.ts"
 import { snapshotTree } from "../../support/files/folder-tree.ts"
 import { createSmallCheckout, runScript, type SmallCheckout } from "../../support/files/small-checkout.ts"
@@ -166,6 +167,20 @@ describe("the user's own work", () => {
       expect(stdout).toMatch(/keep +prompts\/worker\.md: it was yours before.*worker\.md\.baton-new/)
       expect(checkout.read("prompts/worker.md")).toBe(mine)
       expect(checkout.read("prompts/worker.md.baton-new")).toMatch(/^# Worker\n\nTask: /)
+      checkout.install("--uninstall")
+      expect(snapshotTree(checkout.project)).toEqual(before)
+    },
+  )
+
+  test.each([".opencode/.npmignore", "prompts/.npmignore"])(
+    promised("install.E1", "an installation takes what it put beside the user's own %s out again"),
+    (path) => {
+      checkout.write("prompts/handoff.md", "<!-- baton:handoff -->\nWrite the handoff.\n")
+      checkout.write(path, "mine\n")
+      const before = snapshotTree(checkout.project)
+      checkout.install()
+      expect(checkout.has(`${path}.baton-new`)).toBe(true)
+      expect(parseManifest(checkout.read(MANIFEST)).files.has(`${path}.baton-new`)).toBe(true)
       checkout.install("--uninstall")
       expect(snapshotTree(checkout.project)).toEqual(before)
     },
