@@ -31,6 +31,8 @@ export type LoopDeps = {
 const BEAT_MS = 5_000
 /** For tasks that others add or finish. */
 const LOOK_MS = 15_000
+/** A ledger that does not answer for so long has no claim of this worker any more. */
+const LEDGER_AWAY_MS = 5 * 60_000
 
 export type Loop = ReturnType<typeof createLoop>
 
@@ -45,6 +47,8 @@ export const createLoop = (deps: LoopDeps) => {
   let left = options.once ? options.slots : Number.POSITIVE_INFINITY
   let waitUntil = 0
   let isStopping = false
+  /** The first of the ledger's failures in a row. */
+  let failingMs: number | undefined
   let wake = (): void => {}
   let queue: Queue | undefined
 
@@ -140,6 +144,21 @@ export const createLoop = (deps: LoopDeps) => {
     return true
   }
 
+  /** Takes tasks or waits for some, also for a ledger that fails for a while. @returns false when there is nothing to wait for */
+  const takeTasks = async (): Promise<boolean> => {
+    try {
+      const goesOn = (await fill()) || (await awaitTasks())
+      failingMs = undefined
+      return goesOn
+    } catch (error) {
+      failingMs ??= nowMs()
+      if (nowMs() - failingMs > LEDGER_AWAY_MS) throw error
+      tell({ event: "info", text: `the ledger: ${String(error)}` })
+      await rest(LOOK_MS)
+      return true
+    }
+  }
+
   const askAgain = async (): Promise<void> => {
     await rest(Math.max(0, Math.min(waitUntil - nowMs(), LOOK_MS)))
     if (state !== "waiting" || nowMs() < waitUntil) return
@@ -229,9 +248,14 @@ export const createLoop = (deps: LoopDeps) => {
           } else if (state === "waiting") await askAgain()
           else if (state === "paused") await rest(LOOK_MS)
           else if (freeSlot() === undefined) await rest(LOOK_MS)
-          else if (!(await fill()) && !(await awaitTasks())) break
+          else if (!(await takeTasks())) break
         }
         return exitCode
+      } catch (error) {
+        const ends = [...running.values()].map((one) => one.ended)
+        await stopAll("the ledger does not answer")
+        await Promise.all(ends)
+        throw error
       } finally {
         end()
         await ledger.beat({ ...worker, state: "ended", note: "" }, []).catch(() => undefined)

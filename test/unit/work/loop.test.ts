@@ -1,9 +1,10 @@
-import { writeFileSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test, vi } from "vitest"
 import type { Queue, RunState, Taken, WorkLedger } from "../../../.opencode/baton/work/ledger.ts"
 import { createLoop, EXIT, type LoopDeps, type WorkEvent } from "../../../.opencode/baton/work/loop.ts"
 import { parseWorkOptions } from "../../../.opencode/baton/work/options.ts"
+import { findMarked, RUN_MARK } from "../../../.opencode/baton/work/processes.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/unit.ts"
 
@@ -102,4 +103,54 @@ test(promised("work.B2", "a loop that is told to drain while it asks the model a
   expect(await loop.run()).toBe(EXIT.stopped)
   expect(states.flatMap((each) => (each.event === "state" ? each.state : []))).toEqual(["waiting", "draining"])
   expect(eventsOf("started")).toHaveLength(3)
+})
+
+/** Hands out so many tasks, and then fails as often as given. */
+const handsThenFails = (count: number, failures: number): WorkLedger["claimNext"] => {
+  const hand = hands(count)
+  let [handed, failed] = [0, 0]
+  return async () => {
+    if (handed++ < count) return hand("", "", { attempts: 0, backoffMs: 0 })
+    if (failed++ < failures) throw new Error("database is locked")
+    return undefined
+  }
+}
+
+test(promised("work.B1", "a ledger that fails once in the night is told and asked again"), async () => {
+  const { loop, eventsOf, awaitEvents, go } = openLoop({
+    args: ["-n", "2"],
+    ledger: { claimNext: handsThenFails(1, 1) },
+  })
+  const over = loop.run()
+  await awaitEvents("info", 1)
+  go()
+  expect(await over).toBe(EXIT.over)
+  expect(eventsOf("ended")).toMatchObject([{ task: "ts-000001", kind: "idle" }])
+  expect(eventsOf("info")).toMatchObject([{ text: "the ledger: Error: database is locked" }])
+})
+
+test(promised("work.B3", "a ledger that stays away ends the work, and no agent goes on without it"), async () => {
+  let nowMs = 0
+  const claimNext = handsThenFails(2, Number.POSITIVE_INFINITY)
+  const { loop, eventsOf, awaitEvents, go, directory } = openLoop({
+    ...{ args: ["-n", "3"], ledger: { claimNext }, nowMs: () => nowMs },
+  })
+  const over = loop.run()
+  await awaitEvents("info", 1)
+  await vi.waitUntil(() => existsSync(join(directory, "began.ts-000001.1")), { timeout: 15_000, interval: 5 })
+  nowMs = 6 * 60_000
+  go("ts-000002.1")
+  await expect(over).rejects.toThrow("database is locked")
+  expect(eventsOf("ended")).toMatchObject([
+    { task: "ts-000002", kind: "idle" },
+    { task: "ts-000001", kind: "stopped", detail: "the ledger does not answer" },
+  ])
+  expect(findMarked(RUN_MARK, "ts-000001.1")).toEqual([])
+})
+
+test(promised("work.B2", "a ledger that is missing from the start fails at once"), async () => {
+  const beat = async () => {
+    throw new Error("there is no ledger")
+  }
+  await expect(openLoop({ ledger: { beat } }).loop.run()).rejects.toThrow("there is no ledger")
 })
