@@ -18,6 +18,7 @@ import { temporaryFolder } from "../../support/files/with-test.ts"
 import {
   connectSandboxes,
   createPassProject,
+  createRepository,
   gitIn,
   modeOf,
   passPlace,
@@ -304,6 +305,49 @@ describe("state that others wrote", () => {
     expect(await connect().collect("p1")).toMatchObject({ kind: "refused" })
     expect(projectTree(root)).toEqual(before)
   })
+})
+
+describe("a link that the user made meanwhile", () => {
+  test.each([["dir/a.txt"], ["dir/sub/a.txt", "dir/b.txt"]])(
+    promised("pass-over.B2", "a link that the user made meanwhile leads no part of a result out of the worktree: %s"),
+    async (...paths) => {
+      const root = createRepository({ "src/b.txt": "bee\n", "c.txt": "c\n" })
+      symlinkSync("src", join(root, "dir"))
+      const outside = temporaryFolder()
+      mkdirSync(join(outside, "sub"))
+      const passes = connectSandboxes(root)
+      const { sandbox = "" } = succeed(await passes.create("p1", { canModify: true }))
+      expect(await passes.ready("p1")).toBeUndefined()
+      removeIn(sandbox, "dir")
+      writeFiles(sandbox, Object.fromEntries([...paths, "c.txt"].map((path) => [path, "child\n"])))
+      succeed(await passes.collect("p1"))
+      removeIn(root, "dir")
+      symlinkSync(outside, join(root, "dir"))
+      const { files } = succeed(await passes.apply("p1", { allOrNothing: false }))
+      expect(files.filter(({ outcome }) => outcome !== "conflict")).toEqual([{ path: "c.txt", outcome: "applied" }])
+      expect(files).toHaveLength(paths.length + 2)
+      expect(snapshotTree(outside)).toEqual({ sub: expect.any(String) })
+    },
+  )
+
+  test(
+    promised(
+      "pass-over.B2",
+      "a link that the user made meanwhile leads no file that is taken back out of the worktree",
+    ),
+    async () => {
+      const { root, connect } = await holdChanges()
+      const oid = gitIn(root, "hash-object", "src/b.txt").trim()
+      const before = { mode: "100644", oid, size: 4, permissions: 0o644 }
+      leaveJournal(root, ["src/b.txt"], { path: "src/b.txt", before, after: null })
+      const outside = temporaryFolder()
+      removeIn(root, "src")
+      symlinkSync(outside, join(root, "src"))
+      const { leftAlone } = succeed(await connect().collect("p1"))
+      expect(leftAlone).toEqual([{ path: "src/b.txt", reason: expect.stringContaining("src, which is a link now") }])
+      expect(readdirSync(outside)).toEqual([])
+    },
+  )
 })
 
 test(promised("pass-over.B5", "a journal whose contents are gone names its files, leaves them, and ends"), async () => {

@@ -12,6 +12,7 @@ import {
   type Current,
   dropJournal,
   type Found,
+  findLinkAbove,
   identityOf,
   readCurrent,
   removeEmptyFoldersAbove,
@@ -84,6 +85,8 @@ const writeEntry = async (
   { staged, suffix }: { staged: string; suffix: string },
 ): Promise<void> => {
   const whole = join(target, path)
+  const behindLink = findLinkAbove(target, path)
+  if (behindLink !== undefined) throw new Error(behindLink)
   const found = statIfThere(whole)
   const isAsBefore = before === null ? !found || found.isDirectory() : found && identityOf(found) === before.identity
   if (!isAsBefore) throw new Error("it changed in the very moment it was to be written")

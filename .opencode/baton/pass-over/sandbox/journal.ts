@@ -31,6 +31,12 @@ export const sameState = (one: FileState | null, other: FileState | null): boole
 const foldersAbove = (path: string): string[] =>
   dirname(path) === "." ? [] : [dirname(path), ...foldersAbove(dirname(path))]
 
+/** Looks anew each time. @returns why a path is left alone: a link above it, which may lead out of the target */
+export const findLinkAbove = (target: string, path: string): string | undefined => {
+  const link = foldersAbove(path).findLast((folder) => statIfThere(join(target, folder))?.isSymbolicLink())
+  return link === undefined ? undefined : `${path} is behind ${link}, which is a link now`
+}
+
 /** Stores the current contents of these paths: the check for changes of others, and the undo data. */
 export const readCurrent = async (
   { git, target, store }: ApplyPlace,
@@ -142,6 +148,8 @@ export const rollBack = async (place: ApplyPlace, { entries, suffix }: Journal):
     const found = current.get(path) ?? null
     // Where a file and a folder have changed places, what was written is rolled back before what was removed.
     const now = found !== null && "other" in found ? null : found
+    const behindLink = findLinkAbove(target, path)
+    if (behindLink !== undefined) return before === null && now === null ? undefined : behindLink
     if (before === null) {
       if (now !== null && !sameState(now, after)) return "somebody changed it while the pass was being applied"
       if (now !== null) await rm(join(target, path))
