@@ -12,6 +12,8 @@ import { isOfZod, zodFiles } from "./zod.mjs"
 
 export const MANIFEST = ".opencode/baton/.manifest"
 export const STATE = ".opencode/state"
+/** Ends the name of a new version beside the user's file. */
+const BESIDE = ".baton-new"
 
 /** @typedef {{ bytes: Buffer, mode: number }} Content a file of the checkout, with its permissions */
 /**
@@ -286,21 +288,24 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices, a
     return isRegular(at(path)) && knownLines.includes(lineOf(read(at(path)), path))
   }
 
-  /** The user's decision may be added: for the first time, or by a run that was cut off before it did. */
+  /** A file whose absence is the user's decision may be added: for the first time, or by a run that was cut off before it did. */
   const isOpen = (/** @type {string} */ path) => !isKnown(path) || fileLines.includes(pendingLine(path))
   const knownLinesOf = (/** @type {string} */ path) => knownLines.filter((line) => pathIn(line) === path)
 
   /** Keeps the user's file at the path; the new version gets a name beside it that OpenCode does not load. */
   const planBeside = (/** @type {string} */ path, /** @type {Content} */ content) => {
     const why = isKnown(path) ? "you changed it" : "it was yours before"
-    const beside = `${path}.baton-new`
-    const isBeside = path.endsWith(".baton-new")
-    const there = `${why}; the new version is beside it as ${posix.basename(beside)}`
+    const beside = `${path}${BESIDE}`
+    const isBeside = path.endsWith(BESIDE)
+    const line = lineOf(content.bytes, beside)
+    const isMerged = !exists(at(beside)) && !isOpen(beside) && knownLines.includes(line)
+    const there = isMerged ? why : `${why}; the new version is beside it as ${posix.basename(beside)}`
     const reason = isBeside ? "you changed it; delete it to get the newest version here" : there
     steps.push({ action: "keep", path, reason })
     if (isBeside) return
     if (isKnown(path)) record.push(lineOf(content.bytes, path))
-    planFile(beside, content)
+    if (isMerged) record.push(line)
+    else planFile(beside, content)
   }
 
   const planFile = (/** @type {string} */ path, /** @type {Content} */ content) => {
@@ -376,7 +381,8 @@ export const planWork = ({ source, project, isGlobal, mode, takeOver, choices, a
   // Also for an uninstallation that is cut off: a file that it removed was not deleted by the user.
   const isPending = (/** @type {string} */ path) =>
     changed.includes(path) || (mode === "uninstall" && fileLines.includes(pendingLine(path)))
-  const pending = [PASS_POLICY, SETTINGS].filter(isPending).map(pendingLine)
+  const beside = [...wanted, ...knownPaths].filter((path) => path.endsWith(BESIDE))
+  const pending = [PASS_POLICY, SETTINGS, ...beside].filter(isPending).map(pendingLine)
   const isOnRecord = [...record].sort().join("\n") === fileLines.join("\n")
   return { steps, record, pending, isOnRecord, folders, knownLines, knownPaths, isKnown: known.length > 0, prompts, at }
 }

@@ -197,8 +197,11 @@ const showDifferences = ({ plan, isUpdate }) => {
   for (const line of isUpdate ? plan.record : []) {
     const [, path = ""] = /\t([^\t]+)\.baton-new$/.exec(line) ?? []
     if (path === "" || !isRegular(plan.at(path))) continue
-    const step = plan.steps.find((one) => one.path === `${path}.baton-new`)
-    const newer = step && "content" in step ? step.content.bytes : fs.readFileSync(plan.at(`${path}.baton-new`))
+    const beside = `${path}.baton-new`
+    const step = plan.steps.find((one) => one.path === beside)
+    const isMerged = step === undefined && !exists(plan.at(beside))
+    if (isMerged) continue
+    const newer = step && "content" in step ? step.content.bytes : fs.readFileSync(plan.at(beside))
     console.log(`\n${path}: yours (-), the new version (+)`)
     for (const shown of renderDifference(fs.readFileSync(plan.at(path), "utf8"), newer.toString()))
       console.log(`  ${shown}`)

@@ -48,6 +48,48 @@ describe("upgrade", () => {
   })
 })
 
+describe("a new version beside the user's file", () => {
+  const PROMPT = "prompts/handoff.md"
+  const BESIDE = `${PROMPT}.baton-new`
+  const shipNewer = (text: string) => checkout.ship(PROMPT, `<!-- baton:handoff -->\n${text}\n`)
+
+  beforeEach(() => {
+    checkout.install()
+    checkout.write(PROMPT, "mine\n")
+    shipNewer("second")
+    checkout.install()
+  })
+
+  test(
+    promised("install.E1", "a new version that was merged and deleted comes back with the next version alone"),
+    () => {
+      checkout.write(PROMPT, "mine\nsecond\n")
+      rmSync(join(checkout.project, BESIDE))
+      const { exitCode, stdout } = checkout.install("--update")
+      expect({ exitCode, isBack: checkout.has(BESIDE) }).toEqual({ exitCode: 0, isBack: false })
+      expect(stdout).toMatch(/keep +prompts\/handoff\.md: you changed it\nNothing to do/)
+      checkout.install()
+      expect(checkout.has(BESIDE)).toBe(false)
+      shipNewer("third")
+      expect(checkout.install().stdout).toContain("the new version is beside it as handoff.md.baton-new")
+      expect(checkout.read(BESIDE)).toContain("third")
+    },
+  )
+
+  test(promised("install.E1", "a new version that a killed run did not write yet is written by the next run"), () => {
+    shipNewer("third")
+    rmSync(join(checkout.project, BESIDE))
+    const program = join(checkout.source, "scripts/lib/install.mjs")
+    // The first file that it writes is the manifest.
+    const killed = runWithSignal("writeFileSync 2 SIGKILL", [program, checkout.project])
+    expect({ exitCode: killed.exitCode, isThere: checkout.has(BESIDE) }).toEqual({ exitCode: null, isThere: false })
+    checkout.install()
+    expect(checkout.read(BESIDE)).toContain("third")
+    checkout.install("--uninstall")
+    expect(Object.keys(snapshotTree(checkout.project))).toEqual(["prompts", PROMPT])
+  })
+})
+
 describe("an interrupted run", () => {
   /** Runs the program behind scripts/install. */
   const signalAt = (at: string, ...args: string[]) =>
