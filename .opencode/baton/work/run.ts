@@ -124,7 +124,7 @@ const awaitEarlier = async (
     // Another `baton work` may have been killed before it could.
     await worktrees?.commitRest(task, title)
   }
-  return undefined
+  return current.stopped
 }
 
 /** Watches an agent until it has ended. @returns why it was ended by this program */
@@ -158,11 +158,21 @@ type Current = {
   /** The provider's newest failure since the last progress. */
   retry: LiveView["retry"]
   stopped: Stopped | undefined
+  /** The work was stopped: a check that it cut off says nothing. */
+  isCalledOff: boolean
   readonly stop: (why: Stopped) => Promise<void>
 }
 
+const checkMark = (mark: string): string => `check.${mark}`
+
 /** Runs the checks of a task that is said to be done. @returns the task's end after them */
-const check = async (taken: Taken, place: Place, end: RunState, deps: RunDeps): Promise<RunState> => {
+const check = async (
+  taken: Taken,
+  place: Place,
+  end: RunState,
+  deps: RunDeps,
+  current: Pick<Current, "mark" | "isCalledOff">,
+): Promise<RunState> => {
   const { ledger, options, checks, workerID, say } = deps
   const task = taken.task
   const allowed = new Set([...checks.values()].flat())
@@ -173,8 +183,13 @@ const check = async (taken: Taken, place: Place, end: RunState, deps: RunDeps): 
       await ledger.log(task, `Check not run, since it was not there when the work began: ${command}`)
       continue
     }
-    const mark = `check.${task}.${taken.run}`
-    const result = await runCheck(command, { directory: place.directory, deadlineMs: options.maxRunMs, mark, workerID })
+    const mark = checkMark(current.mark)
+    const at = { directory: place.directory, deadlineMs: options.maxRunMs, mark, workerID }
+    const result = current.isCalledOff ? undefined : await runCheck(command, at)
+    if (result === undefined || current.isCalledOff) {
+      await ledger.log(task, `Check not finished, since the work was stopped: ${command}`)
+      return end
+    }
     say({ event: "check", task, command, outcome: result.isGreen ? "green" : "red" })
     if (result.isGreen) {
       await ledger.log(task, `Check green: ${command}`)
@@ -202,10 +217,14 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
     live: undefined,
     retry: undefined,
     stopped: undefined,
+    isCalledOff: false,
     stop: async (why) => {
       // The claim of an agent that has ended by itself is free, which is no reason for its end.
       if (agent?.isAlive() !== false) current.stopped ??= why
-      await endMarked(RUN_MARK, mark)
+      // A limit of this program's ends the agent alone: what it said to be done is checked.
+      if (why.kind !== "stopped") return void (await endMarked(RUN_MARK, mark))
+      current.isCalledOff = true
+      await Promise.all([mark, checkMark(mark)].map((each) => endMarked(RUN_MARK, each)))
     },
   }
 
@@ -245,7 +264,7 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
       if (complaint !== undefined)
         await ledger.log(task, `What is left in the worktree could not be committed: ${complaint}`)
     }
-    return check(taken, place, known, deps)
+    return check(taken, place, known, deps, current)
   }
 
   /** Ends a run that failed by no fault of the agent's. */

@@ -13,26 +13,49 @@ const TASK = { task: "ts-000001", title: "First", definition_of_done: "", run: 1
 /** An agent that is killed while a shell of its own goes on. */
 const KILLED = "#!/bin/sh\nsleep 600 &\necho $$ >agent.pid\nkill -9 $$\n"
 
+/** Starts a run on a task whose agent is a script, and keeps what the ledger is told. */
+const openRun = (script: string, { checks = [] as string[], status = "open" } = {}) => {
+  const directory = temporaryFolder()
+  const opencode = join(directory, "opencode")
+  writeFileSync(opencode, script, { mode: 0o755 })
+  const ended: EndedRun[] = []
+  const logs: string[] = []
+  const ledger: RunDeps["ledger"] = {
+    show: async () => ({ dependencies: [] }) as never,
+    log: async (_task, message) => {
+      logs.push(message)
+      return ""
+    },
+    endRun: async (end) => {
+      ended.push(end)
+      return { ...end, session: "ses_1", ended: "now", next_try: "", tokens: 0, status }
+    },
+  }
+  const deps: RunDeps = {
+    ...{ opencode, directory, ledger, options: parseWorkOptions(["--checks"]) },
+    ...{ worktrees: undefined, workerID: "w", holder: "h", prompt: () => "{{task_id}}" },
+    ...{ checks: new Map([[TASK.task, checks]]), isRunning: () => false, say: () => {}, nowMs: Date.now },
+  }
+  return { directory, ended, logs, deps }
+}
+
+test(promised("work.B4", "a check that a stop cuts off is ended and not judged, nor is one after it"), async () => {
+  const checks = ["touch began; sleep 600", "touch second"]
+  const { directory, ended, logs, deps } = openRun("#!/bin/sh\n", { checks, status: "done" })
+  const run = startRun(TASK, deps)
+  await vi.waitUntil(() => existsSync(join(directory, "began")), { timeout: 15_000, interval: 5 })
+  await run.stop({ kind: "stopped", detail: "it was interrupted" })
+  expect(await run.ended).toMatchObject({ status: "done" })
+  expect(ended.map(({ kind }) => kind)).not.toContain("check red")
+  expect(logs).toEqual([`Check not finished, since the work was stopped: ${checks[0]}`])
+  expect(existsSync(join(directory, "second"))).toBe(false)
+})
+
 test(
   promised("work.B3", "an agent that was killed is not said to be stopped, although its claim is free"),
   async () => {
-    const directory = temporaryFolder()
-    const opencode = join(directory, "opencode")
-    writeFileSync(opencode, KILLED, { mode: 0o755 })
-    const ended: EndedRun[] = []
-    const ledger: RunDeps["ledger"] = {
-      show: async () => ({ dependencies: [] }) as never,
-      log: async () => undefined as never,
-      endRun: async (end) => {
-        ended.push(end)
-        return undefined
-      },
-    }
-    const run = startRun(TASK, {
-      ...{ opencode, directory, ledger, options: parseWorkOptions([]) },
-      ...{ worktrees: undefined, workerID: "w", holder: "h", prompt: () => "{{task_id}}", checks: new Map() },
-      ...{ isRunning: () => false, say: () => {}, nowMs: Date.now },
-    })
+    const { directory, ended, deps } = openRun(KILLED)
+    const run = startRun(TASK, deps)
     const pid = join(directory, "agent.pid")
     const isOver = () =>
       existsSync(pid) && readFileSync(pid, "utf8").endsWith("\n") && !isAlive(Number(readFileSync(pid, "utf8")))
