@@ -46,7 +46,8 @@ export const createLoop = (deps: LoopDeps) => {
   let spent = 0
   let left = options.once ? options.slots : Number.POSITIVE_INFINITY
   let waitUntil = 0
-  let isStopping = false
+  /** The reason for which all agents are stopped. */
+  let stopping: string | undefined
   /** The first of the ledger's failures in a row. */
   let failingMs: number | undefined
   let wake = (): void => {}
@@ -71,8 +72,8 @@ export const createLoop = (deps: LoopDeps) => {
   }
 
   const stop = (why: string): void => {
-    if (isStopping) return
-    isStopping = true
+    if (stopping !== undefined) return
+    stopping = why
     exitCode = EXIT.stopped
     setState("draining", why)
     void stopAll(why)
@@ -105,6 +106,8 @@ export const createLoop = (deps: LoopDeps) => {
       judge(end)
       wake()
     })
+    // It was being taken when the work was stopped.
+    if (stopping !== undefined) void task.stop({ kind: "stopped", detail: stopping })
   }
 
   const isRunning = (task: string): boolean => [...running.values()].some((one) => one.view().task === task)
@@ -193,10 +196,10 @@ export const createLoop = (deps: LoopDeps) => {
   }
 
   const limits = (): void => {
-    if (options.budget === undefined || spentNow() < options.budget || isStopping) return
-    isStopping = true
+    if (options.budget === undefined || spentNow() < options.budget || stopping !== undefined) return
+    stopping = "the budget is spent"
     drain(`the budget of ${options.budget} tokens is spent`, EXIT.limit)
-    void stopAll("the budget is spent")
+    void stopAll(stopping)
   }
 
   const untilMs = options.until === undefined ? undefined : nextClock(options.until, nowMs())

@@ -154,3 +154,17 @@ test(promised("work.B2", "a ledger that is missing from the start fails at once"
   }
   await expect(openLoop({ ledger: { beat } }).loop.run()).rejects.toThrow("there is no ledger")
 })
+
+test(
+  promised("work.B3", "a task that is being taken when the work is stopped is given back without an agent"),
+  async () => {
+    const claimNext = async () => {
+      loop.stop("it got SIGTERM")
+      return taskOf(1)
+    }
+    const { loop, eventsOf } = openLoop({ ledger: { claimNext } })
+    expect(await loop.run()).toBe(EXIT.stopped)
+    expect(eventsOf("ended")).toMatchObject([{ task: "ts-000001", kind: "stopped", detail: "it got SIGTERM" }])
+    expect(eventsOf("started")).toEqual([])
+  },
+)
