@@ -324,7 +324,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       const { sessionID, messageID, text } = message
       const session = entryOf(sessionID)
       if (typeof knownParent(sessionID) === "string") session.order ??= cutText(text, ORDER_CHARACTERS)
-      if (session.record?.steps.some((step) => step.messageID === undefined))
+      if (message.command && session.record?.steps.some((step) => step.messageID === undefined))
         await keep(sessionID, (record) => withMessageID(record, messageID))
       const { parentID, isCertain } = await parentOf(sessionID)
       if (parentID === null) return userSaid(message, isCertain, make)

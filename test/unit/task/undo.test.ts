@@ -29,9 +29,11 @@ const setUp = () => {
     })
   const tasks = create()
   /** Sends a message, as the feature does. */
-  const say = async (messageID: string, text: string, registry = tasks, sessionID = "ses_1") => {
+  const say = async (messageID: string, text: string, registry = tasks, sessionID = "ses_1", command = "") => {
     await registry.followUndo(sessionID, messageID)
-    await registry.userMessage({ sessionID, messageID, createdAt: START + Number(messageID.slice(4)) * 1_000, text })
+    const given = command === "" ? undefined : { name: command, arguments: "off" }
+    const createdAt = START + Number(messageID.slice(4)) * 1_000
+    await registry.userMessage({ sessionID, messageID, createdAt, text, command: given })
   }
   const follow = async (hidden: string[] | undefined) => {
     opencode.hidden = hidden && new Set(hidden)
@@ -125,11 +127,20 @@ describe("an undo", () => {
     const { say, follow, now, tasks } = setUp()
     await say("msg_1", `Task: ${FIRST}`)
     await tasks.unbind("ses_1")
-    await say("msg_2", "/task\n\nThis session works on no task any more.")
+    await say("msg_2", "/task\n\nThis session works on no task any more.", tasks, "ses_1", "task")
     expect(now()).toBeUndefined()
     await follow(["msg_2"])
     expect(now()).toEqual([FIRST])
     await follow([])
+    expect(now()).toBeUndefined()
+  })
+
+  test(promised("words.A3", "an undo of what was said after `/task off` brings no task back"), async () => {
+    const { say, follow, now, tasks } = setUp()
+    await say("msg_1", `Task: ${FIRST}`)
+    await tasks.unbind("ses_1")
+    await say("msg_2", "Hello.")
+    await follow(["msg_2"])
     expect(now()).toBeUndefined()
   })
 
