@@ -155,8 +155,9 @@ export const createCompactionFeature = (
       if ([...change.undone, ...change.redone].some(({ isMade }) => isMade))
         await (await taskCommand()).followUndo(sessionID, change)
       if (before && after?.taskID !== before.taskID) await turns.releaseClaim(sessionID)
-      for (const { taskID } of [before, after].filter((task) => task !== undefined))
-        await progress.undone({ sessionID, taskID })
+      // After a restart the undone task was not in memory.
+      const tasksOf = [before, after, ...change.undone, ...change.redone].flatMap((task) => task?.taskID ?? [])
+      for (const taskID of new Set(tasksOf)) await progress.undone({ sessionID, taskID })
     },
     /**
      * @param command the command whose template the message is

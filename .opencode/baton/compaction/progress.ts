@@ -4,7 +4,8 @@ import { describeError } from "../host/log.ts"
 import { hasEnded, ownStart } from "../host/process-identity.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { redact } from "../host/secrets.ts"
-import type { StoredMessage } from "../host/sessions.ts"
+import type { Sessions, StoredMessage } from "../host/sessions.ts"
+import { createShownMessages } from "../host/shown-messages.ts"
 import { createJsonStore, type StateFolder } from "../host/state.ts"
 import { removeQuietly } from "../host/state-mark.ts"
 import { cutTextStart } from "../host/text.ts"
@@ -13,7 +14,13 @@ import type { Facts } from "../task/activity.ts"
 import type { SessionTask, TaskRegistry } from "../task/registry.ts"
 import { NO_WORDS, type TaskWords } from "../task/user-words.ts"
 import { type FactsDeps, loadFacts } from "./context.ts"
-import { handoffText, type SessionState, type SessionStates } from "./session-state.ts"
+import {
+  handoffText,
+  hasOwnHandoff,
+  type SessionState,
+  type SessionStates,
+  withoutOwnHandoff,
+} from "./session-state.ts"
 import { renderHandoffSection, renderProgressSection } from "./texts.ts"
 
 const FOLDER = "working"
@@ -44,7 +51,8 @@ export const RECORD_EVERY_MS = 60_000
 
 type ProgressDeps = FactsDeps & {
   state: StateFolder
-  sessionStates: Pick<SessionStates, "load">
+  sessions: Pick<Sessions, "messages" | "message" | "info">
+  sessionStates: Pick<SessionStates, "load" | "update" | "save">
   tasks: Pick<TaskRegistry, "onTask" | "cached" | "readStored">
   outbox: Pick<Outbox, "add" | "pending" | "status">
   /** One after the other with a session's compactions: an older state must not replace a newer handoff. */
@@ -53,7 +61,15 @@ type ProgressDeps = FactsDeps & {
 }
 
 /** The content of a record between compactions. */
-type Left = { readonly facts: Facts; readonly said: TaskWords; readonly lastAnswer: string }
+type Left = {
+  readonly facts: Facts
+  readonly said: TaskWords
+  readonly lastAnswer: string
+  /** The user undid the session's newest compaction. */
+  readonly isHandoffUndone: boolean
+}
+
+const UNDONE_REMARK = "The user undid the compaction, with what its summary told"
 
 const hasSomething = ({ facts: { activity, todos }, said, lastAnswer }: Left): boolean =>
   activity.failures.length > 0 ||
@@ -97,12 +113,14 @@ export type Progress = ReturnType<typeof createProgress>
 export const createProgress = (deps: ProgressDeps) => {
   const { state, sessions, sessionStates, tasks, outbox, queue, log, now } = deps
   const store = openStore(deps)
+  const shownMessages = createShownMessages(sessions)
   const open = new Map<string, OpenWork>()
   /** Sessions with changes that are not recorded, and the timer of their next record. */
   const unrecorded = new Map<string, { binding: SessionTask; isWork: boolean; timer: NodeJS.Timeout }>()
   const recording = new Map<string, Promise<void>>()
   /** Facts as last recorded, by session. */
   const recorded = createLruMap<{ text: string; at: number; taskID: string; section: string }>()
+  let isStopped = false
 
   const pathOf = (sessionID: string): string => state.path(FOLDER, `${sessionID}.json`)
 
@@ -130,8 +148,8 @@ export const createProgress = (deps: ProgressDeps) => {
     const facts = { ...left.facts, crashedSince }
     if (number === 0 || !isNewest || handoffText(sessionState, taskID) === undefined)
       return renderProgressSection(sessionID, { at, said, facts, lastAnswer })
-    const compaction = { summaryID: last.summaryID, summary: last.text }
-    const verdict = { saysLess: false }
+    const compaction = { summaryID: last.summaryID, summary: left.isHandoffUndone ? "" : last.text }
+    const verdict = { saysLess: false, ...(left.isHandoffUndone ? { remark: UNDONE_REMARK } : {}) }
     return renderHandoffSection({ number, sessionID }, { at, compaction, verdict, said, facts, earlier: undefined })
   }
 
@@ -145,28 +163,41 @@ export const createProgress = (deps: ProgressDeps) => {
       tasks.readStored(sessionID),
     ])
     const said = stored?.taskID === taskID ? stored.said : NO_WORDS
-    return { facts, said, lastAnswer: newest.kind === "ok" ? lastAnswerIn(newest.value.messages) : "" }
+    const lastAnswer = newest.kind === "ok" ? lastAnswerIn(newest.value.messages) : ""
+    return { facts, said, lastAnswer, isHandoffUndone: false }
   }
 
-  type Record = { readonly crashedSince?: string | undefined; readonly isUndone?: boolean }
-  /** @param options `isUndone`: what was recorded before must go, even where nothing is left */
+  const isHandoffUndone = async (sessionID: string, sessionState: SessionState): Promise<boolean> => {
+    const { summaryID } = sessionState.lastHandoff ?? {}
+    if (summaryID === undefined || !hasOwnHandoff(sessionState)) return false
+    return (await shownMessages(sessionID, [summaryID]))?.has(summaryID) === false
+  }
+
+  type Record = { readonly crashedSince?: string | undefined; readonly isLast?: boolean; readonly isUndone?: boolean }
+  /**
+   * @param options `isLast`: no other may follow it; `isUndone`: what was recorded before must go, even where nothing is left
+   * @returns false where an earlier record of the session waits for the ledger, and this one for that
+   */
   const record = async (
     binding: Pick<SessionTask, "sessionID" | "taskID">,
-    { crashedSince, isUndone = false }: Record = {},
-  ): Promise<void> => {
+    { crashedSince, isLast = false, isUndone = false }: Record = {},
+  ): Promise<boolean> => {
     const { sessionID, taskID } = binding
     const sessionState = await sessionStates.load(sessionID)
     const read = await readLeft(binding, sessionState)
     // The answer to an undone message is undone, too.
-    const left = isUndone ? { ...read, lastAnswer: "" } : read
+    const left = isUndone
+      ? { ...read, lastAnswer: "", isHandoffUndone: await isHandoffUndone(sessionID, sessionState) }
+      : read
     const text = JSON.stringify(left)
-    if ((!isUndone && !hasSomething(left)) || recorded.get(sessionID)?.text === text) return
+    if ((!isUndone && !hasSomething(left)) || recorded.get(sessionID)?.text === text) return true
     const waiting = await outbox.pending(taskID)
-    // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
     const { parked } = await outbox.status()
     const isOwn = (entry: OutboxEntry | undefined): boolean =>
       entry?.kind === "handoff" && entry.sessionID === sessionID && entry.taskID === taskID
-    if (!waiting || waiting.some(isOwn) || parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return
+    // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
+    if (!isUndone && parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return true
+    if (!waiting || (!isUndone && !isLast && waiting.some(isOwn))) return false
     const { specification, activeAt = "" } = sessionState
     // Not before what was recorded in that turn, and not after what others recorded since.
     const at = crashedSince === undefined ? now() : new Date(activeAt > crashedSince ? activeAt : crashedSince)
@@ -180,10 +211,18 @@ export const createProgress = (deps: ProgressDeps) => {
       ...(specification?.taskID === taskID ? { specification: specification.text } : {}),
     })
     log.debug("work in progress is recorded", { sessionID, taskID })
+    return true
   }
 
   const closeIfRecorded = (sessionID: string): void => {
     if (open.get(sessionID)?.isIdle && !unrecorded.has(sessionID) && !recording.has(sessionID)) close(sessionID)
+  }
+
+  const recordLater = (binding: SessionTask, isWork: boolean): void => {
+    const { sessionID } = binding
+    const timer = setTimeout(() => void recordNow(sessionID), RECORD_EVERY_MS)
+    timer.unref()
+    unrecorded.set(sessionID, { binding, isWork, timer })
   }
 
   const recordNow = (sessionID: string): Promise<void> => {
@@ -191,8 +230,12 @@ export const createProgress = (deps: ProgressDeps) => {
     if (!change) return recording.get(sessionID) ?? Promise.resolve()
     clearTimeout(change.timer)
     unrecorded.delete(sessionID)
+    const { binding, isWork } = change
     const work = queue
-      .add(sessionID, () => record(change.binding))
+      .add(sessionID, async () => {
+        const isDone = await record(binding, { isLast: isStopped })
+        if (!isDone && !isStopped && !unrecorded.has(sessionID)) recordLater(binding, isWork)
+      })
       .catch((error: unknown) =>
         log.warn("work in progress is not recorded", { sessionID, error: describeError(error) }),
       )
@@ -210,7 +253,7 @@ export const createProgress = (deps: ProgressDeps) => {
     if (binding) {
       // The session may have taken another task since.
       const { taskID } = work
-      await record({ sessionID, taskID }, { crashedSince: isIdle ? undefined : since })
+      if (!(await record({ sessionID, taskID }, { crashedSince: isIdle ? undefined : since, isLast: true }))) return
       if (!isIdle) {
         log.warn("a session ended in the middle of a turn", { sessionID, taskID, since })
         const message = `Session ${sessionID} ended in the middle of the turn of ${since}`
@@ -253,13 +296,22 @@ export const createProgress = (deps: ProgressDeps) => {
         })
       const known = unrecorded.get(sessionID)
       if (known) return void unrecorded.set(sessionID, { ...known, isWork: known.isWork || isWork })
-      const timer = setTimeout(() => void recordNow(sessionID), RECORD_EVERY_MS)
-      timer.unref()
-      unrecorded.set(sessionID, { binding, isWork, timer })
+      recordLater(binding, isWork)
     },
-    /** The user undid what this session was told on the task. */
-    undone: (binding: Pick<SessionTask, "sessionID" | "taskID">): Promise<void> =>
-      queue.add(binding.sessionID, () => record(binding, { isUndone: true })),
+    /**
+     * The user undid what this session was told on the task.
+     *
+     * @param options `isFinal`: a compaction that is undone does not come back
+     */
+    undone: (binding: Pick<SessionTask, "sessionID" | "taskID">, { isFinal = false } = {}): Promise<void> =>
+      queue.add(binding.sessionID, async () => {
+        const { sessionID } = binding
+        await record(binding, { isUndone: true })
+        if (!isFinal || !(await isHandoffUndone(sessionID, await sessionStates.load(sessionID)))) return
+        log.info("a compaction that the user undid is no handoff any more", { sessionID })
+        await sessionStates.update(sessionID, withoutOwnHandoff)
+        await sessionStates.save(sessionID)
+      }),
     /** The turn is over, which OpenCode reports more than once. */
     idle: (sessionID: string): void => {
       const work = open.get(sessionID)
@@ -297,6 +349,7 @@ export const createProgress = (deps: ProgressDeps) => {
     },
     /** Records what is not recorded yet. */
     stop: async (): Promise<void> => {
+      isStopped = true
       for (const work of open.values()) if (!work.isIdle) write({ ...work, isIdle: true })
       await Promise.all([...unrecorded.keys(), ...recording.keys()].map(recordNow))
     },

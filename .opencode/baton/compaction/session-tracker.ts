@@ -22,7 +22,7 @@ import type { Compaction } from "./compaction.ts"
 import type { Progress } from "./progress.ts"
 import type { RunFactsOf } from "./run-facts.ts"
 import { patchMemo, type SessionMemo } from "./session-memo.ts"
-import { type SessionStates, withoutIncompleteNote } from "./session-state.ts"
+import { hasOwnHandoff, type SessionStates, withoutIncompleteNote } from "./session-state.ts"
 import { REQUEST_DEADLINE_MS, type TaskNotes } from "./task-notes.ts"
 
 /** Tool calls come in bursts: the state is written once after each burst. */
@@ -240,6 +240,9 @@ export const createSessionTracker = (deps: SessionTrackerDeps) => {
     if (isSummaryExpected) patchMemo(memos, sessionID, { isSummaryExpected: false })
     else patchMemo(memos, sessionID, { isTurnSeen: true, isUncompacted: !completed })
     if (!completed && isSummaryExpected) return undefined
+    const known = tasks.cached(sessionID)
+    if (!completed && known && hasOwnHandoff(await sessionStates.load(sessionID)))
+      inBackground(sessionID, progress.undone(known, { isFinal: true }))
     const user = messages.findLast(({ info }) => info.role === "user")?.info
     const hasShell = tasks.cached(sessionID) && user?.role === "user" ? await mayUseShell(user) : true
     if (!completed) return addOpening(sessionID, messages, { hasShell, askedAt })

@@ -151,11 +151,17 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
       expect(await ask()).toContain("(compaction 2 of this session)")
 
       await revert()
+      const inLedger = async () => (await task.ledger.show(task.taskID)).description
+      const isTold = async () => (await inLedger()).includes("The user undid the compaction") || undefined
+      await eventually("the undone compaction in the ledger", isTold, ...LEDGER_WAIT_MS)
+      expect(await inLedger()).not.toMatch(/Summary \d\.|REVERTED-WORDS/)
       const begun = await ask()
       expect(begun).toContain(TASK.specification)
       expect(begun).not.toMatch(/Summary \d\.|REVERTED-WORDS|was compacted/)
       expect(await compactAgain()).not.toMatch(/Summary \d\.|REVERTED-WORDS/)
-      expect(await ask()).toContain("(compaction 3 of this session)")
+      const last = await ask()
+      expect(last).toContain("(compaction 3 of this session)")
+      expect(last).not.toMatch(/Summary [12]\.|says less|says more/)
       expect(await task.records(3)).toEqual([1, 2, 3].map((n) => `Compaction ${n}: Summary ${n}.`))
     },
   )

@@ -38,10 +38,18 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
   const added: OutboxEntry[] = []
   const outbox: { waiting: OutboxEntry[]; parked: ParkedEntry[] } = { waiting: [], parked: [] }
   const log = createRecordedLog()
+  const fakes = new Map([[sessionID, { messages }]])
   const state = createStateFolder(root)
   const progress = createProgress({
     state,
-    sessionStates: { load: async () => sessionState },
+    sessionStates: {
+      load: async () => sessionState,
+      update: async (_sessionID, update) => {
+        sessionState = update(sessionState)
+        return sessionState
+      },
+      save: async () => true,
+    },
     tasks: {
       onTask: (listener) => void listeners.push(listener),
       cached: () => binding,
@@ -53,7 +61,7 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
       status: async () => ({ waiting: 0, parked: outbox.parked }),
     },
     queue: createKeyedQueue(),
-    sessions: createFakeSessions(new Map([[sessionID, { messages }]])),
+    sessions: createFakeSessions(fakes),
     root,
     log,
     now: () => new Date(),
@@ -82,6 +90,8 @@ const setUp = (stored: SessionState = EMPTY_STATE, messages: StoredMessage[] = [
     },
     added,
     outbox,
+    /** Takes these messages away, as an undo that a message has followed. */
+    show: (shown: StoredMessage[]) => void fakes.set(sessionID, { messages: shown }),
     file,
     mark: () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined),
   }
@@ -159,6 +169,24 @@ describe("work in progress", () => {
     expect(await sections(records)).toHaveLength(records)
   })
 
+  test.each([
+    { name: "a minute later, when that is through", isThrough: true },
+    { name: "at the process's end, whether that is through or not", isThrough: false },
+  ])(promised("sessions.A1", "work that an earlier record kept from the ledger is recorded $name"), async (row) => {
+    const { progress, change, sections, outbox, mark } = setUp()
+    outbox.waiting.push({ kind: "handoff", taskID, sessionID, section: "earlier" })
+    change("a.ts")
+    progress.idle(sessionID)
+    expect(await sections(0)).toEqual([])
+    expect(mark()).toMatchObject({ isIdle: true })
+    if (row.isThrough) {
+      outbox.waiting.pop()
+      await vi.advanceTimersByTimeAsync(RECORD_EVERY_MS)
+    } else await progress.stop()
+    expect(await sections(1)).toEqual([expect.stringContaining("a.ts ×1")])
+    expect(mark()).toBeUndefined()
+  })
+
   test(promised(["sessions.A1", "task.B3"], "work is recorded in the task that it was done for"), async () => {
     const { change, takeTask, sections, added } = setUp()
     change("a.ts")
@@ -205,10 +233,11 @@ describe("work in progress", () => {
   test(
     promised("words.A3", "an undo replaces the section of work in progress, without its words and the answer"),
     async () => {
-      const { progress, sections, takeTask } = setUp(EMPTY_STATE, [answer("Done as asked.")])
+      const { progress, sections, takeTask, outbox } = setUp(EMPTY_STATE, [answer("Done as asked.")])
       progress.changed(BINDING)
       progress.idle(sessionID)
-      await sections(1)
+      const [waits = ""] = await sections(1)
+      outbox.waiting.push({ kind: "handoff", taskID, sessionID, section: waits })
       takeTask({ ...BINDING, said: NO_WORDS })
       await progress.undone(BINDING)
       const [before, after = ""] = await sections(2)
@@ -260,6 +289,32 @@ describe("work in progress", () => {
       const [section = ""] = await sections(1)
       expect(section).toMatch(new RegExp(`^# ${title} \\(session ${sessionID}`))
       expect(section.includes(compaction.summary)).toBe(isTold)
+    },
+  )
+
+  test(
+    promised(
+      "words.A3",
+      "an undo of a compaction takes its summary out of the handoff, for good with the next message",
+    ),
+    async () => {
+      const summary = { ...answer(compaction.summary), parts: [] }
+      const stored = { ...summary, info: { ...summary.info, id: compaction.summaryID } }
+      const { progress, sections, sessionState, show } = setUp(compacted, [stored])
+      await progress.undone(BINDING, { isFinal: true })
+      expect((await sections(1))[0]).toContain(compaction.summary)
+      show([])
+      await progress.undone(BINDING)
+      const title = new RegExp(
+        `^# Handoff after compaction 1 \\(session ${sessionID}, summary ${compaction.summaryID},`,
+      )
+      const [, undone = ""] = await sections(2)
+      expect(undone).toMatch(title)
+      expect(undone).toContain("The user undid the compaction")
+      expect(undone).not.toContain(compaction.summary)
+      expect(sessionState().lastHandoff, "a redo may bring it back").toBeDefined()
+      await progress.undone(BINDING, { isFinal: true })
+      expect(sessionState().lastHandoff).toBeUndefined()
     },
   )
 

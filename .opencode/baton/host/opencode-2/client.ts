@@ -93,8 +93,9 @@ export const createClient = (
       message: ({ path: { id, messageID = "" } }: ByID) =>
         answer(async () => {
           const entries = await context.session.context({ sessionID: id })
-          if (presence.isGone(id, messageID, entries)) throw new GoneMessage()
+          // A summary has no entry of its own.
           const found = toStored(id, entries).find(({ info }) => info.id === messageID)
+          if (!found && presence.isGone(id, messageID, entries)) throw new GoneMessage()
           return found ?? sentMessage({ sessionID: id, messageID }, "", UNKNOWN, 0)
         }),
       /** OpenCode 2 has no such tool. */
