@@ -72,17 +72,40 @@ export type RunDeps = {
 const LOOK_MS = 1_000
 /** A provider is left time to come back: OpenCode asks it again by itself. */
 const LONGEST_RETRY_MS = 5 * 60_000
+/** A provider that has not failed again by then, after its next try was due, has answered. */
+const RETRY_OVER_MS = 60_000
 
 const isSaidDone = ({ status }: Pick<RunState, "status">): boolean => status === "done" || status === "reviewing"
+
+/** The provider's failures since the last progress. */
+type Retrying = NonNullable<LiveView["retry"]> & { readonly firstMs: number; readonly newestMs: number }
+
+type Watched = {
+  startedMs: number
+  progressMs: number
+  live: LiveView | undefined
+  retry: Retrying | undefined
+}
+
+/** Takes what a look at an agent has shown. */
+export const noteLook = (watched: Watched, live: LiveView | undefined, now: number): void => {
+  if (live && live.compactions !== watched.live?.compactions) watched.progressMs = now
+  watched.live = live ?? watched.live
+  const { retry } = watched
+  if (live?.retry) watched.retry = { ...live.retry, firstMs: retry?.firstMs ?? now, newestMs: now }
+  // Between two tries it is busy.
+  else if (retry && now > Math.max(retry.newestMs, Date.parse(retry.nextAt) || 0) + RETRY_OVER_MS)
+    watched.retry = undefined
+}
 
 /** The reason to end an agent now. */
 export const limitOf = (
   { options, nowMs }: Pick<RunDeps, "options" | "nowMs">,
-  { startedMs, progressMs, retry }: { startedMs: number; progressMs: number; retry: LiveView["retry"] },
+  { startedMs, progressMs, retry }: Pick<Watched, "startedMs" | "progressMs" | "retry">,
 ): Stopped | undefined => {
   const now = nowMs()
   const isSilent = now - progressMs > options.stuckMs
-  if (retry && (isSilent || now - progressMs > LONGEST_RETRY_MS))
+  if (retry && (isSilent || now - Math.max(progressMs, retry.firstMs) > LONGEST_RETRY_MS))
     return { kind: "provider", detail: `${retry.message} (asked ${retry.attempt} times)`, next_try: retry.nextAt }
   if (isSilent) return { kind: "stuck", detail: `no progress for ${minutes(options.stuckMs)}` }
   if (now - startedMs > options.maxRunMs) return { kind: "stuck", detail: `longer than ${minutes(options.maxRunMs)}` }
@@ -135,10 +158,7 @@ const watch = async (agent: Agent, place: Place, deps: RunDeps, current: Current
   })
   while (!isOver) {
     const live = await readLive(place.directory, { session: agent.seen().session, pid: agent.pid, mark: current.mark })
-    if (live && live.compactions !== current.live?.compactions) current.progressMs = deps.nowMs()
-    current.live = live ?? current.live
-    // Between two tries it is busy.
-    current.retry = live?.retry ?? current.retry
+    noteLook(current, live, deps.nowMs())
     const limit = limitOf(deps, current)
     if (limit && !current.stopped) await current.stop(limit)
     await Promise.race([
@@ -150,13 +170,8 @@ const watch = async (agent: Agent, place: Place, deps: RunDeps, current: Current
   }
 }
 
-type Current = {
+type Current = Watched & {
   readonly mark: string
-  readonly startedMs: number
-  progressMs: number
-  live: LiveView | undefined
-  /** The provider's newest failure since the last progress. */
-  retry: LiveView["retry"]
   stopped: Stopped | undefined
   /** The work was stopped: a check that it cut off says nothing. */
   isCalledOff: boolean

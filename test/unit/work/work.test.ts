@@ -196,7 +196,7 @@ test(
         {
           startedMs: 0,
           progressMs: progress * minute,
-          retry: retry && { message: "slow down", attempt: 9, since: "", ...retry },
+          retry: retry && { message: "slow down", attempt: 9, since: "", firstMs: 0, newestMs: 0, ...retry },
         },
       )
     expect(at(19, 0)).toBeUndefined()
