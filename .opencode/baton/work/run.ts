@@ -74,6 +74,8 @@ const LOOK_MS = 1_000
 const LONGEST_RETRY_MS = 5 * 60_000
 /** A provider that has not failed again by then, after its next try was due, has answered. */
 const RETRY_OVER_MS = 60_000
+/** Between two looks at an agent: longer, and the machine was suspended. */
+const LONGEST_LOOK_MS = 60_000
 
 const isSaidDone = ({ status }: Pick<RunState, "status">): boolean => status === "done" || status === "reviewing"
 
@@ -83,12 +85,21 @@ type Retrying = NonNullable<LiveView["retry"]> & { readonly firstMs: number; rea
 type Watched = {
   startedMs: number
   progressMs: number
+  /** The newest look. */
+  lookedMs: number
   live: LiveView | undefined
   retry: Retrying | undefined
 }
 
-/** Takes what a look at an agent has shown. */
+/** Takes what a look at an agent has shown. The time in which the machine was suspended counts for nothing. */
 export const noteLook = (watched: Watched, live: LiveView | undefined, now: number): void => {
+  const gap = now - watched.lookedMs
+  watched.lookedMs = now
+  if (gap > LONGEST_LOOK_MS) {
+    watched.startedMs += gap
+    watched.progressMs = Math.min(now, watched.progressMs + gap)
+    if (watched.retry) watched.retry = { ...watched.retry, firstMs: watched.retry.firstMs + gap }
+  }
   if (live && live.compactions !== watched.live?.compactions) watched.progressMs = now
   watched.live = live ?? watched.live
   const { retry } = watched
@@ -229,6 +240,7 @@ export const startRun = (taken: Taken, deps: RunDeps): RunningTask => {
     mark,
     startedMs: nowMs(),
     progressMs: nowMs(),
+    lookedMs: nowMs(),
     live: undefined,
     retry: undefined,
     stopped: undefined,
