@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { childEnvironment } from "../host/process.ts"
 import { redact } from "../host/secrets.ts"
 import { cutTextStart } from "../host/text.ts"
+import { toArgument } from "../ledger/description.ts"
 import { endMarked, RUN_MARK, WORKER_MARK } from "./processes.ts"
 
 // A line `check: COMMAND` in a definition of done is run, where the person allowed it, instead of believing "done".
@@ -52,7 +53,7 @@ export const runCheck = async (
   })
   clearTimeout(timer)
   await endMarked(RUN_MARK, mark)
-  const text = redact(cutTextStart(output.trim(), OUTPUT_CHARACTERS))
+  const text = toArgument(redact(cutTextStart(output.trim(), OUTPUT_CHARACTERS)))
   return {
     command,
     isGreen: exitCode === 0 && !isLate,

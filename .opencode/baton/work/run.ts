@@ -221,8 +221,9 @@ const check = async (
       await ledger.log(task, `Check green: ${command}`)
       continue
     }
+    const red = await ledger.endRun({ task, n: taken.run, kind: "check red", detail: redLine(result) })
     await ledger.log(task, `Check red: ${command}\n${result.output}`)
-    return (await ledger.endRun({ task, n: taken.run, kind: "check red", detail: redLine(result) })) ?? end
+    return red ?? end
   }
   return end
 }

@@ -51,6 +51,19 @@ test(promised("work.B4", "a check that a stop cuts off is ended and not judged, 
   expect(existsSync(join(directory, "second"))).toBe(false)
 })
 
+test(promised("work.B4", "a red check counts although its output has a NUL or cannot be logged"), async () => {
+  const { ended, logs, deps } = openRun("#!/bin/sh\n", { checks: ["printf 'a\\0b'; false"], status: "done" })
+  await startRun(TASK, deps).ended
+  expect(ended.at(-1)).toMatchObject({ kind: "check red" })
+  expect(logs.at(-1)).toMatch(/^Check red: .*\na␀b$/)
+  const log = async (): Promise<string> => {
+    throw new Error("database is locked")
+  }
+  ended.length = 0
+  await startRun(TASK, { ...deps, ledger: { ...deps.ledger, log } }).ended
+  expect(ended.map(({ kind }) => kind)).toContain("check red")
+})
+
 test(
   promised("work.B3", "an agent that was killed is not said to be stopped, although its claim is free"),
   async () => {
