@@ -49,10 +49,12 @@ let face = {
   next: async ({ source, project, isGlobal, plan }) => [
     `${quoted(`${source}/scripts/doctor`)} ${isGlobal ? "DIR" : quoted(project)}`,
     `cd ${isGlobal ? "DIR" : quoted(project)} && opencode`,
+    ...(isGlobal ? [`prog and baton in your shell: eval "$(${quoted(plan.at(BATON))} env)"`] : []),
     ...firstMessage(plan),
   ],
 }
 
+const BATON = ".opencode/baton/bin/baton"
 const AUDIT = ".opencode/pass-over-logs"
 
 const USAGE = `Usage: scripts/install DIR | --global [--[no-]auto-task] [--[no-]pass-over] [--update] [--take-over] [--dry-run]

@@ -9,6 +9,7 @@ import {
   runWithSignal,
   type SmallCheckout,
 } from "../../support/files/small-checkout.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 import { writeFiles } from "../../support/opencode/pass-project.ts"
 
 const POLICY = ".opencode/pass-over.json"
@@ -297,6 +298,15 @@ describe("--global", () => {
       expect(snapshotTree(home(GLOBAL))).toEqual(before)
     },
   )
+
+  test(promised("package.A4", "--global ends with the line that puts its programs on PATH"), () => {
+    const options = { cwd: checkout.root, env: { ...process.env, HOME: home(), XDG_CONFIG_HOME: "" } }
+    const { stdout } = runScript([join(REPOSITORY, "scripts/install"), "--global"], options)
+    const [, line = ""] = /^ {2}prog and baton in your shell: (eval .*)$/m.exec(stdout) ?? []
+    const found = runScript(["sh", "-c", `${line}; command -v prog; command -v baton`], options)
+    const paths = ["prog", "baton"].map((name) => home(`${GLOBAL}/baton/bin/${name}`))
+    expect(found.stdout.trimEnd().split("\n")).toEqual(paths)
+  })
 
   test(promised("package.A4", "--global makes the folder where there is none, and removes it again"), () => {
     const elsewhere = { ...surroundings().env, XDG_CONFIG_HOME: home("elsewhere") }
