@@ -23,17 +23,17 @@ const parse = (args: readonly string[], here: string) => {
   const [directory, ...rest] = positionals
   if (rest.length > 0) throw new Error(`expected one project folder, received ${positionals.length}`)
   if (directory === "") throw new Error("expected a project folder, received an empty name")
-  if (directory === undefined) return { ...values, root: nearestProject(here) }
+  if (directory === undefined) return { ...values, root: nearestProject(here), here }
   const root = resolve(here, directory)
   if (!isFolder(root)) throw new Error(`expected a project folder, received '${directory}', which is not a folder`)
-  return { ...values, root: realpathSync(root) }
+  return { ...values, root: realpathSync(root), here: undefined }
 }
 
-const diagnose = async ({ root, json }: ReturnType<typeof parse>): Promise<number> => {
+const diagnose = async ({ root, here, json }: ReturnType<typeof parse>): Promise<number> => {
   const scratch = await mkdtemp(join(tmpdir(), "baton-doctor-"))
   try {
     const run = createProcessRunner({ shell: undefined })
-    const context: Context = { root, home: homedir(), environment: process.env, scratch, run }
+    const context: Context = { root, here, home: homedir(), environment: process.env, scratch, run }
     const report = await createReport(context, CHECKS)
     const color = process.stdout.isTTY === true && !process.env.NO_COLOR
     if (json) printJSON(report)

@@ -1,8 +1,9 @@
+import { join, relative } from "node:path"
 import { withDeadline } from "../host/async.ts"
 import { printableLine } from "../host/cli.ts"
 import { describeError } from "../host/log.ts"
 import { findForeign } from "../host/state-mark.ts"
-import { counted } from "../host/text.ts"
+import { counted, shellWord } from "../host/text.ts"
 import type { Context } from "./context.ts"
 import { findServing, type Serving } from "./serving.ts"
 
@@ -27,6 +28,13 @@ export type Check = {
   readonly readsState?: true
   /** May throw: the report turns the error into a finding. */
   readonly run: (context: Served) => Promise<readonly Observation[]>
+}
+
+/** A program of the copy that serves, as it is typed in the user's folder. */
+export const launcherOf = (name: "prog" | "baton", { root, here = root, serving }: Served): string => {
+  if (name === "baton" && serving.entry !== undefined) return `npx ${shellWord(serving.entry)}`
+  const launcher = join(serving.folder, "baton", "bin", name)
+  return shellWord(serving.folder === join(root, ".opencode") ? relative(here, launcher) : launcher)
 }
 
 export const INSTALL_HERE = "Run scripts/install with this folder from a checkout, or npx baton-opencode init here."

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
 import { createPatient, type Patient } from "../../support/files/doctor-patient.ts"
 import { runScript } from "../../support/files/small-checkout.ts"
+import { REPOSITORY } from "../../support/opencode/opencode-binary.ts"
 
 const ENTRY = "baton-opencode@0.1.0"
 
@@ -81,6 +82,38 @@ describe("a project that a global copy serves", () => {
       expect(await findings("settings")).toEqual(["ok .opencode/baton.json is in order"])
     },
   )
+})
+
+describe("what doctor tells to type", () => {
+  const fixesOf = async (id: string) => (await patient.look(id)).findings.map(({ fix }) => fix)
+
+  beforeEach(() => {
+    patient.write(".opencode/state/outbox/1767323045000-000000-a.json", "{}")
+    patient.write(".opencode/state/handoffs/handoff-1.json", "{")
+    patient.program("prog", "echo I make progress bars\n")
+  })
+
+  test(promised("package.D2", "what doctor tells to type is in the global copy that serves"), async () => {
+    installGlobally()
+    const baton = inGlobal("baton/bin/baton")
+    expect((await fixesOf("outbox"))[0]).toMatch(new RegExp(`^Run ${baton} outbox retry,`))
+    expect((await fixesOf("handoffs"))[0]).toContain(`; ${baton} handoffs lists`)
+    expect(await fixesOf("ledger")).toContainEqual(expect.stringContaining(`write ${inGlobal("baton/bin/prog")}.`))
+  })
+
+  test(promised("package.D2", "what doctor tells to type is the command of the package that serves"), async () => {
+    patient.write("opencode.json", `{ "plugin": ["${ENTRY}"] }`)
+    expect((await fixesOf("outbox"))[0]).toMatch(new RegExp(`^Run npx ${ENTRY} outbox retry,`))
+  })
+
+  test(promised("install.E2", "what doctor tells to type is there in a sub-folder of the project"), () => {
+    patient.install()
+    mkdirSync(join(patient.project, "src/deep"), { recursive: true })
+    const options = { cwd: join(patient.project, "src/deep"), env: patient.environment }
+    const { stdout } = runScript([join(REPOSITORY, "scripts/doctor")], options)
+    expect(stdout).toContain("Run ../../.opencode/baton/bin/baton outbox retry,")
+    expect(stdout).toContain("write ../../.opencode/baton/bin/prog.")
+  })
 })
 
 test(

@@ -17,7 +17,7 @@ import { POLICY_FILE, policyPath } from "../../pass-over/policy/policy-path.ts"
 import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
 import { createPassOwners, createPassStore } from "../../pass-over/store/store.ts"
 import type { Context } from "../context.ts"
-import { broken, type Check, type Observation, ok, type Served, warning } from "../report.ts"
+import { broken, type Check, launcherOf, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Command files of the project; if one exists, Baton's command gets another name. */
 const OWN_COMMAND_FILES = [".opencode/command/handoff.md", ".opencode/commands/handoff.md"]
@@ -31,7 +31,8 @@ export const handoffsCheck: Check = {
   id: "handoffs",
   needsBundle: true,
   readsState: true,
-  run: async ({ root }) => {
+  run: async (context) => {
+    const { root } = context
     const unusable: string[] = []
     const warn = (_message: string, { path, error }: Record<string, unknown> = {}): void => {
       unusable.push([path, error].filter(Boolean).join(": "))
@@ -40,7 +41,7 @@ export const handoffsCheck: Check = {
     const unsent = all.filter(({ arrivals }) => arrivals.length === 0)
     const waiting = unsent.length === 0 ? "" : `, ${unsent.length} not sent yet`
     const count = `${counted(all.length, "handoff")}${waiting}`
-    const fix = "Delete the file if its draft is not needed; .opencode/baton/bin/baton handoffs lists the others."
+    const fix = `Delete the file if its draft is not needed; ${launcherOf("baton", context)} handoffs lists the others.`
     return [
       ...(all.length === 0 && unusable.length > 0 ? [] : [ok(all.length === 0 ? "no handoff was made yet" : count)]),
       ...unusable.map((what) => warning(`a stored handoff cannot be read: ${what}`, fix)),
@@ -48,8 +49,6 @@ export const handoffsCheck: Check = {
     ]
   },
 }
-
-const PRUNE = ".opencode/baton/bin/baton state prune"
 
 const isInstalled = (program: string, { PATH }: Context["environment"]): boolean =>
   program.includes("/") ? isExecutableFile(program) : findExecutables(program, PATH).length > 0
@@ -93,14 +92,16 @@ const checkWaitingCommand = async ({ environment }: Context): Promise<readonly O
   return [warning(`no request that waits is told: the program '${program}' of onWaiting is not there`, fix)]
 }
 
-const checkAgents = async ({ root }: Context): Promise<Observation> => {
+const checkAgents = async (context: Served): Promise<Observation> => {
   const problems: string[] = []
-  const states = await listStates(liveFolder(root), (problem) => problems.push(problem))
+  const states = await listStates(liveFolder(context.root), (problem) => problems.push(problem))
   if (problems.length > 0)
     return warning(`no agent is seen in ${problems.join("; ")}`, "Make it a file that can be read, or remove it.")
   const gone = states.filter(({ alive }) => !alive).length
   const count = `${states.length - gone} at work, ${gone} gone`
-  return ok(gone === 0 ? `agents: ${count}` : `agents: ${count} (${PRUNE} forgets those)`)
+  return ok(
+    gone === 0 ? `agents: ${count}` : `agents: ${count} (${launcherOf("baton", context)} state prune forgets those)`,
+  )
 }
 
 export const liveStateCheck: Check = {
@@ -113,14 +114,14 @@ export const liveStateCheck: Check = {
   ],
 }
 
-const WAITING_FIX = "OpenCode stores it at its next start here; .opencode/baton/bin/baton learned lists what is stored."
 const UNUSABLE_FIX = "Delete the file; what its session taught is in the ledger, unless it was waiting."
 
 export const learningCheck: Check = {
   id: "learning",
   needsBundle: true,
   readsState: true,
-  run: async ({ root, serving }) => {
+  run: async (context) => {
+    const { root, serving } = context
     const read = await readSettings(root, serving.folder)
     if (!read.settings.learning.enabled)
       return [ok(read.kind === "settings" ? "session learning is switched off" : OFF_MEANWHILE)]
@@ -138,9 +139,11 @@ export const learningCheck: Check = {
     const summary = nothing
       ? "nothing was learned yet"
       : `${counted(taught, "sentence")} learned from, learnings given to ${counted(given, "session")}`
+    const learned = `${launcherOf("baton", context)} learned`
+    const waitingFix = `OpenCode stores it at its next start here; ${learned} lists what is stored.`
     return [
       ok(summary),
-      ...(waiting > 0 ? [warning(`${waiting} of them wait to reach the outbox`, WAITING_FIX)] : []),
+      ...(waiting > 0 ? [warning(`${waiting} of them wait to reach the outbox`, waitingFix)] : []),
       ...unusable.map((what): Observation => warning(`a session's record cannot be read: ${what}`, UNUSABLE_FIX)),
     ]
   },
@@ -156,7 +159,8 @@ const isAsInstalled = (path: string): boolean => {
   }
 }
 
-const checkPolicy = async ({ root, serving }: Served): Promise<Observation> => {
+const checkPolicy = async (context: Served): Promise<Observation> => {
+  const { root, serving } = context
   // It throws without zod: in a checkout whose packages are not installed.
   const path = policyPath(root, serving.folder)
   const shown = path === join(root, POLICY_FILE) ? POLICY_FILE : path
@@ -164,7 +168,7 @@ const checkPolicy = async ({ root, serving }: Served): Promise<Observation> => {
   if (typeof read === "string")
     return isAsInstalled(path)
       ? ok(`${shown} is as it was installed`)
-      : warning(`${shown} cannot be checked: ${read}`, "Then run .opencode/baton/bin/baton doctor there.")
+      : warning(`${shown} cannot be checked: ${read}`, `Then run ${launcherOf("baton", context)} doctor there.`)
   if (read.kind === "policy")
     return ok(
       read.isMissing
@@ -175,7 +179,7 @@ const checkPolicy = async ({ root, serving }: Served): Promise<Observation> => {
   return broken(`${read.error.message}: ${read.error.cause}`, fix)
 }
 
-const checkPending = (pass: PendingPass): readonly Observation[] => {
+const checkPending = (pass: PendingPass, context: Served): readonly Observation[] => {
   const { passID, state, since, isOwned } = pass
   if (state === "stored" || isOwned) return []
   if (state === "damaged") {
@@ -183,7 +187,7 @@ const checkPending = (pass: PendingPass): readonly Observation[] => {
     return [warning(`the files of ${passID} cannot be read: ${pass.reason ?? "unknown"}`, fix)]
   }
   const what = state === "applying" ? "while its changes were applied" : "while its subagent worked"
-  const fix = `Run .opencode/baton/bin/baton passes restore ${passID}; OpenCode does it too when it starts. Nothing is lost.`
+  const fix = `Run ${launcherOf("baton", context)} passes restore ${passID}; OpenCode does it too when it starts. Nothing is lost.`
   return [warning(`${passID}, begun ${since.slice(0, 16).replace("T", " ")}, was cut off ${what}`, fix)]
 }
 
@@ -201,6 +205,10 @@ export const passesCheck: Check = {
     const state = createStateFolder(context.root)
     const store = createPassStore({ state, log: { warn: () => {} } })
     const pending = await listPending(state, { store, owners: createPassOwners(state) })
-    return [await checkPolicy(context), ...countHeld(pending), ...pending.flatMap(checkPending)]
+    return [
+      await checkPolicy(context),
+      ...countHeld(pending),
+      ...pending.flatMap((pass) => checkPending(pass, context)),
+    ]
   },
 }

@@ -1,12 +1,12 @@
 import { constants, existsSync, statSync } from "node:fs"
 import { access, open, stat } from "node:fs/promises"
-import { join, relative } from "node:path"
+import { join } from "node:path"
 import { describeError, errorCode, SILENT } from "../../host/log.ts"
 import type { ProcessOutcome } from "../../host/process.ts"
 import { OUTBOX_FOLDER, stateRoot } from "../../host/project.ts"
 import { createStateFolder } from "../../host/state.ts"
 import { findForeign, howToUse, listAside } from "../../host/state-mark.ts"
-import { counted, shellWord } from "../../host/text.ts"
+import { counted } from "../../host/text.ts"
 import { readOwnBytes, runGit } from "../../host/untrusted.ts"
 import { createLedger } from "../../ledger/client.ts"
 import { listCopies, readFailure } from "../../ledger/copies.ts"
@@ -23,7 +23,7 @@ import {
 import { databasePath } from "../../ledger/runner.ts"
 import { createTaskStore } from "../../task/session-task.ts"
 import type { Context } from "../context.ts"
-import { broken, type Check, type Observation, ok, type Served, warning } from "../report.ts"
+import { broken, type Check, launcherOf, type Observation, ok, type Served, warning } from "../report.ts"
 
 /** Finds the project's ledger program in the same way as the plugins. */
 const locateLedger = ({ root, run, scratch, environment, serving }: Served): Promise<LedgerStatus> =>
@@ -78,7 +78,7 @@ export const ledgerCheck: Check = {
     const foreign = status.foreign.map(({ path, reason }) =>
       warning(
         `${path} is called prog and is not the ledger: ${reason}`,
-        "Baton does not use it. In your own shell, write .opencode/baton/bin/prog. A script around the real prog needs a line that names github.com/baiirun/prog.",
+        `Baton does not use it. In your own shell, write ${launcherOf("prog", context)}. A script around the real prog needs a line that names github.com/baiirun/prog.`,
       ),
     )
     return [await checkProgram(status, context), ...foreign]
@@ -187,12 +187,6 @@ const checkRecords = async (context: Served): Promise<Observation> => {
   }
 }
 
-/** The launcher, as it is typed in the project. */
-const progOf = ({ root, serving }: Served): string => {
-  const prog = join(serving.folder, "baton", "bin", "prog")
-  return serving.folder === join(root, ".opencode") ? relative(root, prog) : shellWord(prog)
-}
-
 const isOwnDatabase = async (path: string): Promise<boolean> => {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return false
   const header = await readHeader(path)
@@ -215,7 +209,7 @@ const checkCopies = async (context: Served): Promise<readonly Observation[]> => 
     }
     const { day, madeAt } = newest
     const age = timeAgo({ epochMs: madeAt, offsetMinutes: 0 }, Date.now())
-    const restore = `${progOf(context)} copies restore ${day}`
+    const restore = `${launcherOf("prog", context)} copies restore ${day}`
     const what = `${counted(copies.length, "copy", "copies")} of it, the newest of ${day} (${age})`
     return [ok(`${what}; to put that one in its place, run: ${restore}`), ...failures]
   } catch (error) {
@@ -231,17 +225,18 @@ export const databaseCheck: Check = {
 
 const MOST_SHOWN = 5
 
-const OUTBOX = ".opencode/baton/bin/baton outbox"
-
-const describeParked = ({ file, record, reason, since }: ParkedEntry): Observation => {
+const describeParked = ({ file, record, reason, since }: ParkedEntry, command: string): Observation => {
   const what = record === undefined ? "a record" : `a ${describeEntry(record.entry)}`
   const message = `${what} could not be delivered and is parked${since === "" ? "" : ` since ${since}`}: ${reason}`
   const id = recordID(file)
-  return warning(message, `Mend the cause and run ${OUTBOX} retry ${id}; or delete ${file}.`)
+  return warning(message, `Mend the cause and run ${command} retry ${id}; or delete ${file}.`)
 }
 
 /** Parsing a record needs zod, which a fresh project does not have; the notes beside the records can still be read. */
-const listParked = async (files: OutboxStore, outbox: string): Promise<readonly Observation[]> => {
+const listParked = async (
+  files: OutboxStore,
+  { outbox, command }: { outbox: string; command: string },
+): Promise<readonly Observation[]> => {
   let parked: readonly ParkedEntry[]
   try {
     parked = await files.listParked()
@@ -249,20 +244,20 @@ const listParked = async (files: OutboxStore, outbox: string): Promise<readonly 
     const why = error instanceof Error ? error.message : String(error)
     return [warning(`there are parked records, which cannot be read: ${why}`, `Read ${outbox}/parked/*.reason.`)]
   }
-  const shown = parked.slice(0, MOST_SHOWN).map(describeParked)
+  const shown = parked.slice(0, MOST_SHOWN).map((entry) => describeParked(entry, command))
   const rest = parked.length - shown.length
-  return rest > 0 ? [...shown, warning(`${rest} more records are parked`, `${OUTBOX} lists them.`)] : shown
+  return rest > 0 ? [...shown, warning(`${rest} more records are parked`, `${command} lists them.`)] : shown
 }
 
 /** A session that just ended may leave a record that the next one delivers; its name begins with epoch milliseconds. */
 const ON_ITS_WAY_MS = 60_000
 const isOnItsWay = (name: string): boolean => Date.now() - Number.parseInt(name, 10) < ON_ITS_WAY_MS
 
-const describeWaiting = (names: readonly string[]): Observation => {
+const describeWaiting = (names: readonly string[], command: string): Observation => {
   const records = counted(names.length, "record")
   if (names.length === 0) return ok("no record waits to be delivered")
   if (names.every(isOnItsWay)) return ok(`${records} of the last minute on the way to the ledger`)
-  const fix = `Run ${OUTBOX} retry, which delivers them or says why not; OpenCode does it when it next works on a task here.`
+  const fix = `Run ${command} retry, which delivers them or says why not; OpenCode does it when it next works on a task here.`
   return warning(`${records} ${names.length === 1 ? "waits" : "wait"} to be delivered to the ledger`, fix)
 }
 
@@ -270,11 +265,12 @@ export const outboxCheck: Check = {
   id: "outbox",
   needsBundle: true,
   readsState: true,
-  run: async ({ root }) => {
-    const state = createStateFolder(root)
+  run: async (context) => {
+    const state = createStateFolder(context.root)
     const outbox = state.path(OUTBOX_FOLDER)
+    const command = `${launcherOf("baton", context)} outbox`
     const files = createOutboxStore(state)
-    return [describeWaiting(await files.list()), ...(await listParked(files, outbox))]
+    return [describeWaiting(await files.list(), command), ...(await listParked(files, { outbox, command }))]
   },
 }
 
