@@ -150,6 +150,8 @@ export const toStoredMessages = (
         return [userMessage({ ...speaking, sessionID, id, time: timeOf(entry) }, [part])]
       }
       case "compaction":
+        // OpenCode goes on as if it had not been: cancelled, cut off, or with nothing to sum up.
+        if (entry.status === "failed") return []
         parentID = id
         return [...taskMessages(sessionID, entry, speaking), ...compactionMessages(sessionID, entry, id, speaking)]
       case "assistant":

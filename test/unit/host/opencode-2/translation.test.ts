@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest"
-import { latestCompaction } from "../../../../.opencode/baton/host/messages.ts"
+import { isSummaryRequest, latestCompaction } from "../../../../.opencode/baton/host/messages.ts"
 import { toEvents } from "../../../../.opencode/baton/host/opencode-2/events.ts"
 import { renderEntry } from "../../../../.opencode/baton/host/opencode-2/log.ts"
 import { toStoredMessages } from "../../../../.opencode/baton/host/opencode-2/messages.ts"
@@ -90,6 +90,17 @@ describe(promised("v2.A1", "what OpenCode 2 stores, as OpenCode 1 would"), () =>
     expect(messages.map(({ info }) => info.id)).toEqual(["msg_2"])
     expect(latestCompaction(messages)).toBeUndefined()
   })
+
+  test(
+    promised("v2.B1", "a compaction that failed is nothing: later requests are turns, in answer to the user"),
+    () => {
+      const failed = { ...COMPACTION, status: "failed", error: { type: "aborted", message: "" } }
+      const messages = toStoredMessages("ses_1", [USER, failed, ANSWER], SPEAKING)
+      expect(messages.map(({ info }) => info.id)).toEqual(["msg_1", "msg_3"])
+      expect(messages[1]?.info).toMatchObject({ parentID: "msg_1" })
+      expect(isSummaryRequest(messages)).toBe(false)
+    },
+  )
 })
 
 describe("names", () => {
