@@ -1,3 +1,4 @@
+import { relative, resolve, sep } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import { matches, type PermissionRule } from "../permissions.ts"
 import { isRecord } from "../schema.ts"
@@ -27,11 +28,16 @@ const USUAL_AGENT = "build"
  */
 export const hookPermissions = async (context: Context, config: Config): Promise<void> => {
   if (Object.keys(config.agent ?? {}).length === 0) return
+  const { directory, project } = context.location
+  /** OpenCode 2 names a file relative to the session's folder, features relative to the worktree. */
+  const inWorktree = (file: string): string =>
+    relative(project.directory, resolve(directory, file)).split(sep).join("/")
   await context.permission.hook("evaluate", async (asked) => {
     const own = rulesOf(config, asked.agent ?? USUAL_AGENT)
     const rules = own.length > 0 ? own : rulesOf(config, USUAL_AGENT)
     const action = toolName(asked.action)
-    const verdicts = asked.resources.map(
+    const resources = action === "edit" ? asked.resources.map(inWorktree) : asked.resources
+    const verdicts = resources.map(
       (resource) =>
         rules.findLast((rule) => matches(action, rule.permission) && matches(resource, rule.pattern))?.action,
     )
