@@ -58,7 +58,9 @@ export const hookTools = async (context: Context, hooks: Hooks): Promise<void> =
       await before({ tool, sessionID, callID: id }, { args: toolArguments(tool, input) })
     })
   if (after)
-    await context.tool.hook("execute.after", async ({ tool: given, sessionID, id, input, result }) => {
+    await context.tool.hook("execute.after", async ({ tool: given, sessionID, id, input, status, result }) => {
+      // OpenCode 1 tells of no call that failed or was refused.
+      if (status !== "completed") return
       const tool = toolName(given)
       const args = toolArguments(tool, input)
       await after({ tool, sessionID, callID: id, args }, { title: "", output: "", metadata: result?.metadata ?? {} })

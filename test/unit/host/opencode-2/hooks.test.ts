@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest"
+import { describe, expect, test, vi } from "vitest"
 import { hookPermissions } from "../../../../.opencode/baton/host/opencode-2/permissions.ts"
-import type { hookTools } from "../../../../.opencode/baton/host/opencode-2/tools.ts"
+import { hookTools } from "../../../../.opencode/baton/host/opencode-2/tools.ts"
 import { promised } from "../../../requirements.ts"
 
 type Given = Parameters<typeof hookTools>[0]
@@ -38,6 +38,40 @@ describe("permissions", () => {
     promised(["guard.A2", "v2.B5"], "in a session of %s an edit of %s is judged by its place in the worktree: %s"),
     async (directory, resource, effect) => {
       expect(await ask(directory, resource)).toBe(effect)
+    },
+  )
+})
+
+describe("tools", () => {
+  const seenOf = async (event: object) => {
+    const tool = createHooked()
+    const seen = vi.fn()
+    await hookTools({ tool } as unknown as Given, {
+      "tool.execute.after": async ({ tool: name, args }, { metadata }) => seen(name, args, metadata),
+    })
+    await tool.run("execute.after", { sessionID: "ses_1", id: "call_1", ...event })
+    return seen.mock.calls
+  }
+  const completed = (tool: string, input: object, metadata: object) =>
+    seenOf({ tool, input, status: "completed", result: { metadata } })
+
+  test.each(["edit", "write", "shell"])(
+    promised("v2.A1", "a call of %s that failed or was refused changed nothing"),
+    async (tool) => {
+      const input = { path: "a.ts", command: "rm a.ts" }
+      expect(await seenOf({ tool, input, status: "error", error: { message: "denied" } })).toEqual([])
+    },
+  )
+
+  test(
+    promised("v2.A1", "a command that ended is told with its exit, and one that took too long without"),
+    async () => {
+      const metadata = { status: "completed", truncated: false }
+      for (const end of [{ exit: 0 }, { exit: 1 }, { timeout: true }])
+        expect(await completed("shell", { command: "x" }, { ...metadata, ...end })).toEqual([
+          ["bash", { command: "x" }, { ...metadata, ...end }],
+        ])
+      expect(await completed("subagent", { agent: "general" }, { status: "completed" })).toHaveLength(1)
     },
   )
 })
