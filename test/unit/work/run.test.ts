@@ -8,7 +8,8 @@ import { type RunDeps, startRun } from "../../../.opencode/baton/work/run.ts"
 import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/unit.ts"
 
-const TASK = { task: "ts-000001", title: "First", definition_of_done: "", run: 1, earlier: [], answer: "" }
+/** Its processes are found by its id on the whole machine, where other tests run. */
+const TASK = { task: `ts-${process.pid}r`, title: "First", definition_of_done: "", run: 1, earlier: [], answer: "" }
 
 /** An agent that is killed while a shell of its own goes on. */
 const KILLED = "#!/bin/sh\nsleep 600 &\necho $$ >agent.pid\nkill -9 $$\n"
