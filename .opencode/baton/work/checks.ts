@@ -3,6 +3,7 @@ import { childEnvironment } from "../host/process.ts"
 import { redact } from "../host/secrets.ts"
 import { cutTextStart } from "../host/text.ts"
 import { toArgument } from "../ledger/description.ts"
+import type { Queue } from "./ledger.ts"
 import { endMarked, RUN_MARK, WORKER_MARK } from "./processes.ts"
 
 // A line `check: COMMAND` in a definition of done is run, where the person allowed it, instead of believing "done".
@@ -15,6 +16,10 @@ export const checksIn = (definitionOfDone: string | null | undefined): string[] 
     const command = rest.trimEnd().replace(/`$/, "")
     return command === "" ? [] : command
   })
+
+/** The checks that stand in each task of the queue now, those of begun ones too: their next run may be this worker's. */
+export const checksOf = ({ tasks, begun }: Pick<Queue, "tasks" | "begun">): ReadonlyMap<string, readonly string[]> =>
+  new Map([...tasks, ...begun].map((each) => [each.task, checksIn(each.definition_of_done)]))
 
 export type CheckResult = {
   readonly command: string

@@ -46,12 +46,12 @@ export type Queue = {
   readonly counts: Readonly<Record<string, number>>
   readonly blocked: readonly { readonly task: string; readonly title: string; readonly reason: string }[]
   /** The open ones, also those that wait for others. */
-  readonly tasks: readonly {
-    readonly task: string
-    readonly title: string
-    readonly definition_of_done: string | null
-  }[]
+  readonly tasks: readonly QueuedTask[]
+  /** Those in progress, blocked or reviewed, whose next run may come. */
+  readonly begun: readonly QueuedTask[]
 }
+
+type QueuedTask = { readonly task: string; readonly title: string; readonly definition_of_done: string | null }
 
 export type Worker = WorkerRow & {
   readonly alive: boolean

@@ -5,7 +5,7 @@ import { nearestProject } from "../host/project.ts"
 import { leaveWorkNote } from "../host/work-note.ts"
 import { findFolderProject } from "../ledger/embedded/folder-project.ts"
 import { printBranches, runDrop } from "./branches-command.ts"
-import { checksIn } from "./checks.ts"
+import { checksOf } from "./checks.ts"
 import { chooseDisplay } from "./display.ts"
 import { openWorkLedger, type Worker, type WorkLedger } from "./ledger.ts"
 import { createLoop, EXIT } from "./loop.ts"
@@ -122,7 +122,7 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
       worker: { ...worker, state: "working", note: "" },
       say,
     })
-    const checks = new Map(queue.tasks.map((each) => [each.task, checksIn(each.definition_of_done)]))
+    const checks = checksOf(queue)
     const runDeps = (slot: number): Omit<RunDeps, "isRunning"> => ({
       ...{ opencode, directory, options, ledger, worktrees, checks, workerID: id },
       holder: `${id}.${slot}`,

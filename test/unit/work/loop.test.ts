@@ -9,9 +9,21 @@ import { promised } from "../../requirements.ts"
 import { temporaryFolder } from "../../support/unit.ts"
 
 const LATER = new Date(Date.now() + 600_000).toISOString()
-const EMPTY: Queue = { ready: 0, later: 0, next: "", waiting: 0, at_work: 0, counts: {}, blocked: [], tasks: [] }
+const EMPTY: Queue = {
+  ready: 0,
+  later: 0,
+  next: "",
+  waiting: 0,
+  at_work: 0,
+  counts: {},
+  blocked: [],
+  tasks: [],
+  begun: [],
+}
+/** Processes are found by it on the whole machine, where other tests run. */
+const idOf = (n: number): string => `ts-${process.pid}l${n}`
 const taskOf = (n: number): Taken => ({
-  ...{ task: `ts-00000${n}`, title: `T${n}`, definition_of_done: "", run: 1, earlier: [], answer: "" },
+  ...{ task: idOf(n), title: `T${n}`, definition_of_done: "", run: 1, earlier: [], answer: "" },
 })
 /** Works until the test says go, each agent by its task. */
 const PATIENT = "#!/bin/sh\ntouch began.$BATON_RUN\nwhile [ ! -e go ] && [ ! -e go.$BATON_RUN ]; do sleep 0.02; done\n"
@@ -125,7 +137,7 @@ test(promised("work.B1", "a ledger that fails once in the night is told and aske
   await awaitEvents("info", 1)
   go()
   expect(await over).toBe(EXIT.over)
-  expect(eventsOf("ended")).toMatchObject([{ task: "ts-000001", kind: "idle" }])
+  expect(eventsOf("ended")).toMatchObject([{ task: idOf(1), kind: "idle" }])
   expect(eventsOf("info")).toMatchObject([{ text: "the ledger: Error: database is locked" }])
 })
 
@@ -137,15 +149,15 @@ test(promised("work.B3", "a ledger that stays away ends the work, and no agent g
   })
   const over = loop.run()
   await awaitEvents("info", 1)
-  await vi.waitUntil(() => existsSync(join(directory, "began.ts-000001.1")), { timeout: 15_000, interval: 5 })
+  await vi.waitUntil(() => existsSync(join(directory, `began.${idOf(1)}.1`)), { timeout: 15_000, interval: 5 })
   nowMs = 6 * 60_000
-  go("ts-000002.1")
+  go(`${idOf(2)}.1`)
   await expect(over).rejects.toThrow("database is locked")
   expect(eventsOf("ended")).toMatchObject([
-    { task: "ts-000002", kind: "idle" },
-    { task: "ts-000001", kind: "stopped", detail: "the ledger does not answer" },
+    { task: idOf(2), kind: "idle" },
+    { task: idOf(1), kind: "stopped", detail: "the ledger does not answer" },
   ])
-  expect(findMarked(RUN_MARK, "ts-000001.1")).toEqual([])
+  expect(findMarked(RUN_MARK, `${idOf(1)}.1`)).toEqual([])
 })
 
 test(promised("work.B2", "a ledger that is missing from the start fails at once"), async () => {
@@ -164,7 +176,7 @@ test(
     }
     const { loop, eventsOf } = openLoop({ ledger: { claimNext } })
     expect(await loop.run()).toBe(EXIT.stopped)
-    expect(eventsOf("ended")).toMatchObject([{ task: "ts-000001", kind: "stopped", detail: "it got SIGTERM" }])
+    expect(eventsOf("ended")).toMatchObject([{ task: idOf(1), kind: "stopped", detail: "it got SIGTERM" }])
     expect(eventsOf("started")).toEqual([])
   },
 )

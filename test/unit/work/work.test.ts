@@ -319,6 +319,7 @@ test(
       at_work: 0,
       counts: {},
       tasks: [],
+      begun: [],
       blocked: [{ task: "ts-3", title: "C", reason: "question: Drop Node 18?" }],
     }
     const branch = {

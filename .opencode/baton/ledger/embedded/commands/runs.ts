@@ -81,6 +81,8 @@ const unblock: Command = {
     }),
 }
 
+/** Begun, and not over: an agent's, a person's or one that waits for an answer. */
+const BEGUN: ReadonlySet<string> = new Set(["in_progress", "blocked", "reviewing"])
 const COUNTED = ["open", "in_progress", "blocked", "reviewing", "done", "canceled"] as const
 
 /** A worker's run on it goes on. */
@@ -110,8 +112,11 @@ const queue: Command = {
     const counts = Object.fromEntries(
       COUNTED.map((status) => [status, tasks.filter((item) => item.status === status).length]),
     )
-    const open = tasks.filter(({ status }) => status === "open")
-    const toDo = open.map(({ id, title, definition_of_done }) => ({ task: id, title, definition_of_done }))
+    const defined = ({ id, title, definition_of_done }: (typeof tasks)[number]) => ({
+      ...{ task: id, title, definition_of_done },
+    })
+    const toDo = tasks.filter(({ status }) => status === "open").map(defined)
+    const begun = tasks.filter(({ status }) => BEGUN.has(status)).map(defined)
     const found = {
       ready: ready.length - later.length,
       later: later.length,
@@ -121,7 +126,7 @@ const queue: Command = {
       counts,
       blocked: blocked.map(entry),
     }
-    if (flags.has("json")) return [goJson({ ...found, tasks: toDo })]
+    if (flags.has("json")) return [goJson({ ...found, tasks: toDo, begun })]
     return [
       `${found.ready} ready, ${found.later} later${next === "" ? "" : ` (from ${localMinute(iso8601(next))})`}, ${counts.in_progress} in progress, ${blocked.length} blocked`,
       ...found.blocked.map(
