@@ -35,6 +35,10 @@ const timeOf = (entry: Entry): Record<string, number> => {
 const contentText = (content: unknown): string =>
   (Array.isArray(content) ? content : []).flatMap((each) => text(field(each, "text")) ?? []).join("\n")
 
+/** A command that goes on in the background: its call is completed, its end comes as a message. @param tool its name in OpenCode 1 */
+export const isInBackground = (tool: string, metadata: unknown): boolean =>
+  tool === "bash" && field(metadata, "status") === "running"
+
 /** A part of an assistant's message: text, reasoning, or a tool call. */
 const assistantPart = (content: unknown, at: number, of: { sessionID: string; messageID: string }): object => {
   const part = { ...of, id: `prt_${of.messageID}_${at}` }
@@ -49,7 +53,7 @@ const assistantPart = (content: unknown, at: number, of: { sessionID: string; me
     tool,
     callID: field(content, "id"),
     state: {
-      status: field(state, "status") ?? "running",
+      status: isInBackground(tool, field(state, "metadata")) ? "running" : (field(state, "status") ?? "running"),
       input: toolArguments(tool, field(state, "input")) ?? {},
       output: contentText(field(state, "content")),
       error: text(field(state, "error", "message")) ?? "",

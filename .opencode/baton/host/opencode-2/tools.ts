@@ -1,6 +1,7 @@
 import type { Hooks, ToolContext, ToolDefinition } from "@opencode-ai/plugin"
 import { field, isRecord } from "../schema.ts"
 import type { Context } from "./context.ts"
+import { isInBackground } from "./messages.ts"
 import { toolArguments, toolName } from "./names.ts"
 
 /** The JSON Schema of a tool's arguments; each says its own (see `argument` in schema.ts). */
@@ -62,6 +63,7 @@ export const hookTools = async (context: Context, hooks: Hooks): Promise<void> =
       // OpenCode 1 tells of no call that failed or was refused.
       if (status !== "completed") return
       const tool = toolName(given)
+      if (isInBackground(tool, result?.metadata)) return
       const args = toolArguments(tool, input)
       await after({ tool, sessionID, callID: id, args }, { title: "", output: "", metadata: result?.metadata ?? {} })
     })

@@ -64,13 +64,14 @@ describe("tools", () => {
   )
 
   test(
-    promised("v2.A1", "a command that ended is told with its exit, and one that took too long without"),
+    promised("v2.A1", "a command that ended is told with its exit, and one that goes on in the background not at all"),
     async () => {
       const metadata = { status: "completed", truncated: false }
       for (const end of [{ exit: 0 }, { exit: 1 }, { timeout: true }])
         expect(await completed("shell", { command: "x" }, { ...metadata, ...end })).toEqual([
           ["bash", { command: "x" }, { ...metadata, ...end }],
         ])
+      expect(await completed("shell", { command: "serve" }, { status: "running", shellID: "x" })).toEqual([])
       expect(await completed("subagent", { agent: "general" }, { status: "completed" })).toHaveLength(1)
     },
   )

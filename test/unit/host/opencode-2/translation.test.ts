@@ -103,6 +103,16 @@ describe(promised("v2.A1", "what OpenCode 2 stores, as OpenCode 1 would"), () =>
   )
 })
 
+test(promised("v2.A1", "a command in the background has not ended, any other call has"), () => {
+  const statusOf = (name: string) => {
+    const state = { status: "completed", input: {}, metadata: { status: "running" } }
+    const entry = { ...ANSWER, content: [{ type: "tool", id: "call_1", name, state }] }
+    const [part] = toStoredMessages("ses_1", [entry], SPEAKING)[0]?.parts ?? []
+    return part?.type === "tool" ? part.state.status : undefined
+  }
+  expect(["shell", "mcp_server"].map(statusOf)).toEqual(["running", "completed"])
+})
+
 describe("names", () => {
   test.each([
     ["shell", { command: "x" }, "bash", { command: "x" }],
