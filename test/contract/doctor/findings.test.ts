@@ -279,21 +279,23 @@ test(promised("outbox.A1", "waiting and parked records are found with the comman
 
 describe("settings that cannot be used", () => {
   const [LIVE, LEARNING] = ["live-state", "learning"]
+  const KEYS = "handoff, autoHandoff, liveState, learning, compaction, autoTask, notices, claims"
   const OFF = "off while .opencode/baton.json cannot be used in full"
   const messageOf = async (id: string) => (await patient.look(id)).findings[0]?.message
 
-  test.each([
+  test.each<[string, string, string[], string?]>([
     ["a file that is no JSON", '{"notices": ', [LIVE, LEARNING]],
     ["an error in learning", '{"learning": {"enabled": 1}}', [LEARNING]],
     ["an error in live state", '{"liveState": {"strict": 1}}', [LIVE]],
-    ["an unknown key", '{"notes": "all"}', []],
-  ])(promised("install.E2", "doctor says what %s switches off"), async (_, text, off) => {
+    ["an unknown key of live state", '{"liveState": {"on": 1}}', [LIVE], " It may hold enabled, strict, writer."],
+    ["an unknown key", '{"notes": "all"}', [], ` It may hold $schema, ${KEYS}.`],
+  ])(promised("install.E2", "doctor says what %s switches off"), async (_, text, off, known = "") => {
     patient.write(".opencode/baton.json", text)
     const told = await Promise.all([LIVE, LEARNING].map(async (id) => [id, await messageOf(id)] as const))
     expect(told.filter(([, message]) => message === OFF).map(([id]) => id)).toEqual(off)
     const [found] = (await patient.look("settings")).findings
     const until = "Until then what can be off is off, other invalid settings have their defaults, and the rest counts."
-    expect(found).toMatchObject({ status: "warning", fix: `Mend .opencode/baton.json. ${until}` })
+    expect(found).toMatchObject({ status: "warning", fix: `Mend .opencode/baton.json.${known} ${until}` })
   })
 })
 

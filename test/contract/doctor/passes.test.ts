@@ -51,8 +51,14 @@ describe("doctor on passes", () => {
       const { root, examine } = setUp()
       writeFileSync(join(root, ".opencode", "pass-over.json"), '{\n  "default": {}\n}')
       const [found] = await examine()
-      expect(found).toMatchObject({ status: "broken", fix: expect.stringContaining("docs/pass-over-reference.md") })
+      const parts = "defaults, pairs, subagents, audit_log (enabled, retention_days)"
+      expect(found).toMatchObject({
+        status: "broken",
+        fix: expect.stringContaining(`may hold ${parts}; each of the first three, auto_return, `),
+      })
       expect(found?.message).toMatch(/^\.opencode\/pass-over\.json:2 is not a policy, .*Unrecognized key: "default"/)
+      writeFileSync(join(root, ".opencode", "pass-over.json"), '{ "audit_log": 1 }')
+      expect(await examine()).toMatchObject([{ fix: "Mend .opencode/pass-over.json. Until then nothing is passed." }])
       writeFileSync(join(root, ".opencode", "pass-over.json"), "{}")
       expect(await examine()).toEqual([{ status: "ok", message: ".opencode/pass-over.json is in order" }])
     },

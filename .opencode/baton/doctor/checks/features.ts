@@ -12,7 +12,7 @@ import { readC2c } from "../../live-state/c2c/identity.ts"
 import { listStates } from "../../live-state/observe/state-files.ts"
 import { liveFolder } from "../../live-state/statefile.ts"
 import { chooseWriter, WRITER_VARIABLE } from "../../live-state/stream-writer.ts"
-import { readPolicy } from "../../pass-over/policy/policy.ts"
+import { BUILT_IN_POLICY, readPolicy } from "../../pass-over/policy/policy.ts"
 import { POLICY_FILE, policyPath } from "../../pass-over/policy/policy-path.ts"
 import { listPending, type PendingPass } from "../../pass-over/sandbox/stored.ts"
 import { createPassOwners, createPassStore } from "../../pass-over/store/store.ts"
@@ -159,6 +159,10 @@ const isAsInstalled = (path: string): boolean => {
   }
 }
 
+const POLICY_KEYS =
+  " It may hold defaults, pairs, subagents, audit_log (enabled, retention_days); " +
+  `each of the first three, ${Object.keys(BUILT_IN_POLICY).join(", ")}.`
+
 const checkPolicy = async (context: Served): Promise<Observation> => {
   const { root, serving } = context
   // It throws without zod: in a checkout whose packages are not installed.
@@ -175,8 +179,9 @@ const checkPolicy = async (context: Served): Promise<Observation> => {
         ? `no ${POLICY_FILE}: no agent passes work over; {} in it switches that on`
         : `${shown} is in order`,
     )
-  const fix = `Mend ${shown}; docs/pass-over-reference.md lists what it may hold. Until then nothing is passed.`
-  return broken(`${read.error.message}: ${read.error.cause}`, fix)
+  const { message, cause = "" } = read.error
+  const known = cause.includes("Unrecognized key") ? POLICY_KEYS : ""
+  return broken(`${message}: ${cause}`, `Mend ${shown}.${known} Until then nothing is passed.`)
 }
 
 const checkPending = (pass: PendingPass, context: Served): readonly Observation[] => {

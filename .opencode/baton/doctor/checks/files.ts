@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { readSettings, SETTINGS_FILE } from "../../host/settings.ts"
+import { loadZod } from "../../host/schema.ts"
+import { readSettings, SETTINGS_FILE, settingsSchema } from "../../host/settings.ts"
 import { readOwnText } from "../../host/untrusted.ts"
 import { POLICY_FILE } from "../../pass-over/policy/policy-path.ts"
 import { parseTask, ROLES, type Role } from "../../task/parse.ts"
@@ -110,6 +111,18 @@ export const filesCheck: Check = {
   },
 }
 
+/** The keys beside one that zod does not know, which it does not name. @param reason of settings that cannot be used */
+const knownKeys = async (reason: string): Promise<string> => {
+  const [isUnknown, section] = /^(?:(\w+): )?Unrecognized key/.exec(reason) ?? []
+  if (isUnknown === undefined) return ""
+  const z = await loadZod()
+  const { shape } = settingsSchema(z)
+  const inside = Object.entries(shape)
+    .find(([name]) => name === section)?.[1]
+    .unwrap()
+  return ` It may hold ${Object.keys(inside instanceof z.ZodObject ? inside.shape : shape).join(", ")}.`
+}
+
 export const settingsCheck: Check = {
   id: "settings",
   needsBundle: true,
@@ -120,7 +133,7 @@ export const settingsCheck: Check = {
         return [ok(`${SETTINGS_FILE} is not checked: zod is not here before OpenCode's first start`)]
       const until =
         "Until then what can be off is off, other invalid settings have their defaults, and the rest counts."
-      const fix = `Mend ${SETTINGS_FILE}. ${until}`
+      const fix = `Mend ${SETTINGS_FILE}.${await knownKeys(read.reason)} ${until}`
       return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
     }
     return [ok(read.isDefault ? `no ${SETTINGS_FILE}: the defaults are used` : `${SETTINGS_FILE} is in order`)]
