@@ -185,9 +185,10 @@ const renew = (context: CommandContext, sessions: readonly string[]): string[] =
 
 const RECENT_RUNS = 3
 
-/** Reads what a worker needs to go on: its run, those before it, and a person's answer, which is given once. */
+/** Reads what a worker needs to go on: its run, workers' before it, and a person's answer, which is given once. */
 const takeRunNotes = (store: LedgerStore, item: ItemRow) => {
-  const runs = readRuns(store, item.id)
+  // A person's own session is not a worker's to resume.
+  const runs = readRuns(store, item.id).filter(({ worker }) => worker !== "")
   const row = readQueueRow(store, item.id)
   if (row.answer !== "") putQueueRow(store, { ...row, answer: "" })
   return {
