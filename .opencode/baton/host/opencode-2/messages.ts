@@ -17,7 +17,7 @@ export const shownSummary = (entries: readonly unknown[]): string => {
 /** The end of the id of a compaction's summary. In OpenCode 1 it is a message of its own, behind the compaction. */
 const SUMMARY = "z"
 
-/** @returns the id in OpenCode 2 of the message with this id in OpenCode 1 */
+/** @returns the id in OpenCode 2 of the message with this id in OpenCode 1, where there is none of this id itself */
 export const sourceID = (id: string): string => (id.endsWith(SUMMARY) ? id.slice(0, -SUMMARY.length) : id)
 
 /** Agent and model of the session's next request; its user messages do not say theirs. */

@@ -21,8 +21,11 @@ export const readRequest = async (
   const carried = new Set<unknown>(messages.flatMap(({ parts }) => parts))
 
   const add = (messageID: string, text: string): void => {
+    // A message's own id may end like a summary's.
+    const ids = [messageID, sourceID(messageID)]
+    const found = ids.flatMap((wanted) => sent.find(({ id }) => id === wanted) ?? [])
     // Another plugin may have taken the message out of the request.
-    const target = sent.find(({ id }) => id === sourceID(messageID)) ?? sent.findLast(isUsers)
+    const target = found[0] ?? sent.findLast(isUsers)
     // OpenCode 2 joins the texts of a message without anything between them.
     if (target) target.content.push({ type: "text", text: `\n\n${text}` })
     else sent.push({ role: "user", content: [{ type: "text", text }] })

@@ -187,6 +187,18 @@ describe("a request", () => {
     },
   )
 
+  test(promised("v2.B1", "a message whose own id ends like a summary's keeps its text"), async () => {
+    const own = { ...USER, id: "msg_1z" }
+    const sent = ["msg_1z", "msg_9"].map((id) => ({ id, role: "user", content: [{ type: "text", text: "hi" }] }))
+    const request = await readRequest(
+      { session: { context: async () => [own] } } as unknown as Parameters<typeof readRequest>[0],
+      { sessionID: "ses_1", ...SPEAKING, messages: sent, tools: {} },
+    )
+    request.messages[0]?.parts.push(note)
+    request.apply()
+    expect(sent.map(({ content }) => content.length)).toEqual([2, 1])
+  })
+
   test("without the message, the newest of the user's gets the text; without any, a message of its own", async () => {
     const others = [{ id: "msg_9", role: "user", content: [{ type: "text", text: "hi" }] }]
     const request = await send(others)
