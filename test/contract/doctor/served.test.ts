@@ -77,7 +77,11 @@ describe("a project that a global copy serves", () => {
       put(inGlobal("pass-over.json"), '{ "$schema": "x" }\n')
       put(inGlobal("baton.json"), "{")
       expect((await findings("passes"))[0]).toContain(inGlobal("pass-over.json"))
-      expect((await findings("settings"))[0]).toMatch(/^warning/)
+      const [found] = (await patient.look("settings")).findings
+      expect(found).toMatchObject({
+        status: "warning",
+        fix: expect.stringContaining(`Mend ${inGlobal("baton.json")}.`),
+      })
       patient.write(".opencode/baton.json", "{}")
       expect(await findings("settings")).toEqual(["ok .opencode/baton.json is in order"])
     },

@@ -133,8 +133,9 @@ export const settingsCheck: Check = {
         return [ok(`${SETTINGS_FILE} is not checked: zod is not here before OpenCode's first start`)]
       const until =
         "Until then what can be off is off, other invalid settings have their defaults, and the rest counts."
-      const fix = `Mend ${SETTINGS_FILE}.${await knownKeys(read.reason)} ${until}`
-      return [warning(`${SETTINGS_FILE} cannot be used: ${read.reason}`, fix)]
+      const shown = read.path === join(root, SETTINGS_FILE) ? SETTINGS_FILE : read.path
+      const fix = `Mend ${shown}.${await knownKeys(read.reason)} ${until}`
+      return [warning(`${shown} cannot be used: ${read.reason}`, fix)]
     }
     return [ok(read.isDefault ? `no ${SETTINGS_FILE}: the defaults are used` : `${SETTINGS_FILE} is in order`)]
   },
