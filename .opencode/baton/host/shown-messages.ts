@@ -1,8 +1,20 @@
 import type { SessionInfo, Sessions } from "./sessions.ts"
 
-/** Ids of messages grow with time. */
+/** The id of a copy in a fork of OpenCode 2: the fork's own, and a number without zeros in front. A summary's has a letter behind it. */
+const COPY = /^(msg_[^_]+_)(\d+)z?$/
+
+/** Compares ids of messages, which grow with time: as texts, and copies in one fork by their numbers. */
+export const isOlder = (id: string, other: string): boolean => {
+  const [, fork, count] = COPY.exec(id) ?? []
+  const [, otherFork, otherCount] = COPY.exec(other) ?? []
+  const areCopies = fork !== undefined && fork === otherFork && count !== otherCount
+  return areCopies ? Number(count) < Number(otherCount) : id < other
+}
+
 const isHidden = (revert: SessionInfo["revert"], messageID: string): boolean =>
-  revert ? messageID > revert.messageID || (messageID === revert.messageID && revert.partID === undefined) : false
+  revert
+    ? isOlder(revert.messageID, messageID) || (messageID === revert.messageID && revert.partID === undefined)
+    : false
 
 /**
  * Finds which of these messages OpenCode still shows: a revert hides a message and all later ones, and deletes them at the next

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { createSessions, type Result, type SessionInfo, type Sessions } from "../../../.opencode/baton/host/sessions.ts"
-import { createShownMessages } from "../../../.opencode/baton/host/shown-messages.ts"
+import { createShownMessages, isOlder } from "../../../.opencode/baton/host/shown-messages.ts"
+import { promised } from "../../requirements.ts"
 import { createFakeSessions, userSays } from "../../support/unit.ts"
 
 const SESSION = "ses_1"
@@ -29,6 +30,16 @@ describe("the messages that OpenCode shows", () => {
     ["none when all were deleted", undefined, [], []],
   ])("the shown messages are %s", async (_which, revert, stored, expected) => {
     expect(await show(revert, stored)).toEqual(expected)
+  })
+
+  test(promised("v2.B9", "copies in a fork are in the order of their numbers"), async () => {
+    const order = ["msg_0a_4", "msg_0a_99", "msg_0a_100", "msg_0a_100z", "msg_0a_132", "msg_0b", "msg_0b_7"]
+    for (const [at, id] of order.entries())
+      expect(order.filter((other) => isOlder(id, other))).toEqual(order.slice(at + 1))
+    const revert = { messageID: "msg_0a_100" }
+    const messages = order.map((id) => userSays("x", id))
+    const sessions = createFakeSessions(new Map([[SESSION, { info: { revert }, messages }]]))
+    expect(await createShownMessages(sessions)(SESSION, order)).toEqual(new Set(["msg_0a_4", "msg_0a_99"]))
   })
 
   test("the shown messages are all of them when the session is gone", async () => {

@@ -1,5 +1,6 @@
 import { field, isRecord, text } from "../schema.ts"
 import type { StoredMessage } from "../sessions.ts"
+import { isOlder } from "../shown-messages.ts"
 import type { ModelName, Session } from "./context.ts"
 import { toolArguments, toolName } from "./names.ts"
 
@@ -166,9 +167,9 @@ export const toStoredMessages = (
   })
 }
 
-/** Without what the user has undone, which OpenCode shows until the next message. Ids grow with time. */
+/** Without what the user has undone, which OpenCode shows until the next message. */
 export const standing = (entries: readonly unknown[], revert: Session["revert"]): readonly unknown[] =>
-  revert ? entries.filter((entry) => (text(field(entry, "id")) ?? "") < revert.messageID) : entries
+  revert ? entries.filter((entry) => isOlder(text(field(entry, "id")) ?? "", revert.messageID)) : entries
 
 /** Agent and model of the newest answer. */
 export const lastSpeaking = (entries: readonly unknown[]): Speaking | undefined => {

@@ -1,5 +1,6 @@
 import { createLruMap } from "../async.ts"
 import { field, text } from "../schema.ts"
+import { isOlder } from "../shown-messages.ts"
 
 /** Knows which of a session's messages the user has undone. A plugin is shown those since the newest compaction alone. */
 export type Presence = {
@@ -38,8 +39,8 @@ export const createPresence = (): Presence => {
       if (waiting.has(sessionID)) waiting.set(sessionID, left)
       if (shown.has(messageID) || left.includes(messageID)) return false
       const [oldest] = entries
-      // Ids grow with time. With an older message its compaction would be gone, too.
-      return field(oldest, "type") !== "compaction" || messageID > idOf(oldest)
+      // With an older message its compaction would be gone, too.
+      return field(oldest, "type") !== "compaction" || isOlder(idOf(oldest), messageID)
     },
   }
 }

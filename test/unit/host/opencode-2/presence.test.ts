@@ -19,6 +19,11 @@ test(promised("v2.B9", "a message is gone that is not shown since the compaction
   expect(isGone("msg_4", [user("msg_3")])).toBe(true)
 })
 
+test(promised("v2.B9", "a copy in a fork from before its compaction is there"), () => {
+  const isGone = (id: string) => createPresence().isGone("ses_1", id, [compaction("msg_0a_132")])
+  expect(["msg_0a_4", "msg_0a_200"].map(isGone)).toEqual([false, true])
+})
+
 test(promised("v2.B9", "a message that was taken out of the inbox is gone, and a strange event is nothing"), () => {
   const presence = createPresence()
   presence.sent("ses_1", "msg_4")

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest"
 import { isSummaryRequest, latestCompaction } from "../../../../.opencode/baton/host/messages.ts"
 import { toEvents } from "../../../../.opencode/baton/host/opencode-2/events.ts"
 import { renderEntry } from "../../../../.opencode/baton/host/opencode-2/log.ts"
-import { toStoredMessages } from "../../../../.opencode/baton/host/opencode-2/messages.ts"
+import { standing, toStoredMessages } from "../../../../.opencode/baton/host/opencode-2/messages.ts"
 import { toolArguments, toolName } from "../../../../.opencode/baton/host/opencode-2/names.ts"
 import { readRequest } from "../../../../.opencode/baton/host/opencode-2/request.ts"
 import { inputSchema } from "../../../../.opencode/baton/host/opencode-2/tools.ts"
@@ -111,6 +111,12 @@ test(promised("v2.A1", "a command in the background has not ended, any other cal
     return part?.type === "tool" ? part.state.status : undefined
   }
   expect(["shell", "mcp_server"].map(statusOf)).toEqual(["running", "completed"])
+})
+
+test(promised("v2.B9", "an undo in a fork leaves the copies before it, by their numbers"), () => {
+  const entries = ["msg_0a_4", "msg_0a_132", "msg_0a_133", "msg_0b"].map((id) => ({ ...USER, id }))
+  const left = standing(entries, { messageID: "msg_0a_132" })
+  expect(left).toEqual([entries[0]])
 })
 
 describe("names", () => {
