@@ -26,6 +26,7 @@ export type Reason = keyof typeof REASONS
 export const LEFT_OUT_ON_2: Readonly<Record<string, Reason>> = {
   "a model of 8,000 tokens does not compact in a loop": "small contexts",
   "a session from before the bundle is found by its history": "older messages",
+  "a fork has what the user said to its original once": "older messages",
   "three compactions by hand in a row are recorded once each": "compactions in a row",
   "a session that hands its task over does not keep the next one from it": "handoff",
   "/task begins a task and shows it; events are told": "terminal",

@@ -85,6 +85,21 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     expect(compactionsOf(task).at(-1)).toContain(`Handoff of an earlier session on this task (session ${elsewhere}`)
   })
 
+  everywhere(promised(["words.A1", "words.A2"], "a fork has what the user said to its original once"), async () => {
+    const task = await openSharedTask(binary, compactsOnDemand)
+    const id = await task.say(task.message)
+    await task.say("SAID-ONCE: mind the lexer.", id)
+    await compact(task, id)
+    await task.records(1)
+    const fork = await forkSession(task, id)
+    await task.say("Go on.", fork)
+    await compact(task, fork)
+    await task.say("Go on again.", fork)
+    const words = lastTurn(task).split("The user's own words, newest first").slice(1)
+    expect(words.length).toBeGreaterThan(0)
+    for (const one of words) expect(one.split("SAID-ONCE").length - 1).toBe(1)
+  })
+
   test(promised(["task.B2", "compaction.C7"], "a fork compacted at once knows its task, records its own"), async () => {
     const task = await openSharedTask(binary, compactsOnDemand)
     const id = await task.say(task.message)
