@@ -2,7 +2,7 @@ import type { Config, Hooks } from "@opencode-ai/plugin"
 import type { Part } from "@opencode-ai/sdk"
 import type { CommandOutput } from "../port.ts"
 import { sharedMap } from "../shared.ts"
-import type { Context } from "./context.ts"
+import type { Attached, Context } from "./context.ts"
 
 type Commands = NonNullable<Config["command"]>
 
@@ -30,6 +30,14 @@ const showAnswer = (context: Context, sessionID: string, typed: string, answer: 
     resume: false,
   })
 
+/** Drops the places in what was typed: the text that is sent has others. */
+const withoutPlaces = ({ files, agents, skills }: Attached): Attached =>
+  Object.fromEntries(
+    Object.entries({ files, agents, skills }).flatMap(([kind, list]) =>
+      list ? [[kind, list.map(({ mention: _, ...rest }) => rest)]] : [],
+    ),
+  )
+
 /**
  * Adds commands whose template is sent as the user's message, as in OpenCode 1. The template is read at each use.
  *
@@ -51,14 +59,20 @@ export const addCommands = async (
       draft.add({
         name,
         description: commands[name]?.description ?? "",
-        execute: async ({ sessionID, prompt }) => {
+        execute: async ({ sessionID, prompt, delivery }) => {
           const given = prompt.text ?? ""
           const text = (commands[name]?.template ?? "").replaceAll("$ARGUMENTS", () => given)
           const part = { id: "prt_command", sessionID, messageID: "", type: "text" as const, text }
           const parts: Part[] = [part]
           const output: CommandOutput = { parts }
           await tell({ command: name, sessionID, arguments: given }, output)
-          if (output.answer === undefined) await context.session.prompt({ sessionID, text: part.text })
+          if (output.answer === undefined)
+            await context.session.prompt({
+              ...withoutPlaces(prompt),
+              sessionID,
+              text: part.text,
+              ...(delivery === undefined ? {} : { delivery }),
+            })
           else await showAnswer(context, sessionID, `/${name} ${given}`.trim(), output.answer)
         },
       })

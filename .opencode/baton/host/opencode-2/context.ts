@@ -66,11 +66,17 @@ export type Agent = {
 
 type Of = { readonly sessionID: string }
 
+/** Beside a user's text; `mention` is the place in it. */
+export type Attached = Partial<Record<"files" | "agents" | "skills", readonly { readonly mention?: unknown }[]>>
+
+/** A message may join the turn that is under way, or wait for its end. */
+type Delivery = { readonly delivery?: string }
+
 type SessionDomain = Hooked<SessionEvents> & {
   get(input: Of): Promise<Session>
   /** The messages since the newest compaction, which is the first of them. */
   context(input: Of): Promise<readonly unknown[]>
-  prompt(input: Of & { readonly text: string }): Promise<unknown>
+  prompt(input: Of & Attached & Delivery & { readonly text: string }): Promise<unknown>
   /** Adds a message of the program's. With a description, the interface shows that; without `resume`, no model is asked. */
   synthetic(
     input: Of & { readonly text: string; readonly description: string; readonly resume: false },
@@ -152,7 +158,7 @@ type CommandDraft = {
   add(command: {
     readonly name: string
     readonly description: string
-    execute(input: Of & { readonly prompt: { readonly text?: string } }): Promise<void>
+    execute(input: Of & Delivery & { readonly prompt: Attached & { readonly text?: string } }): Promise<void>
   }): void
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest"
+import { addCommands } from "../../../../.opencode/baton/host/opencode-2/commands.ts"
 import { hookPermissions } from "../../../../.opencode/baton/host/opencode-2/permissions.ts"
 import { hookTools } from "../../../../.opencode/baton/host/opencode-2/tools.ts"
 import { promised } from "../../../requirements.ts"
@@ -76,3 +77,34 @@ describe("tools", () => {
     },
   )
 })
+
+test(
+  promised("v2.B4", "a command sends what was attached, without places in the text, and when to send it"),
+  async () => {
+    type Draft = { add(command: { execute(input: object): Promise<void> }): void }
+    const prompt = vi.fn(async () => {})
+    const execute: ((input: object) => Promise<void>)[] = []
+    const transform = async (change: (draft: Draft) => void) =>
+      change({ add: (each) => void execute.push(each.execute) })
+    const context = { location: { directory: "/work/app" }, command: { transform }, session: { prompt } }
+    const commands = { thing: { template: "Do $ARGUMENTS." } }
+    const forget = await addCommands(context as unknown as Given, commands, ["thing"], async () => {})
+    const mention = { start: 0, end: 5, text: "@a.ts" }
+    const given = { text: "@a.ts", files: [{ uri: "file:///a.ts", mention }], skills: [{ id: "s", mention }] }
+    await execute[0]?.({ sessionID: "ses_1", prompt: { ...given, agents: undefined }, delivery: "queue" })
+    await execute[0]?.({ sessionID: "ses_1", prompt: {} })
+    expect(prompt.mock.calls).toStrictEqual([
+      [
+        {
+          sessionID: "ses_1",
+          text: "Do @a.ts.",
+          files: [{ uri: "file:///a.ts" }],
+          skills: [{ id: "s" }],
+          delivery: "queue",
+        },
+      ],
+      [{ sessionID: "ses_1", text: "Do ." }],
+    ])
+    forget()
+  },
+)
