@@ -51,6 +51,14 @@ export const openWorktrees = (project: string) => {
   /** The commit of a worktree; "" where there is none. */
   const headOf = async (directory: string): Promise<string> => (await git(directory, "rev-parse", "HEAD")).output
 
+  /** The project's folder in a worktree, which is the repository's top or a folder in it. */
+  const projectIn = async (worktree: string): Promise<string> => {
+    const directory = join(worktree, await gitOrThrow(project, "rev-parse", "--show-prefix"))
+    // Git may know no file in it.
+    mkdirSync(directory, { recursive: true })
+    return realpathSync(directory)
+  }
+
   const environmentOf = (directory: string): Record<string, string> => {
     const config = CONFIGS.find((name) => existsSync(join(project, name)))
     return {
@@ -123,16 +131,18 @@ export const openWorktrees = (project: string) => {
      */
     prepare: async (task: string, dependencies: readonly string[]): Promise<Prepared> => {
       if (!ID.test(task)) throw new Error(`the id '${task}' cannot name a branch`)
-      const directory = folderOf(task)
-      if (existsSync(join(directory, ".git")))
-        return { directory: realpathSync(directory), environment: environmentOf(directory), notes: [] }
+      const worktree = folderOf(task)
+      const prepared = async (notes: readonly string[]): Promise<Prepared> => {
+        const directory = await projectIn(worktree)
+        return { directory, environment: environmentOf(directory), notes }
+      }
+      if (existsSync(join(worktree, ".git"))) return prepared([])
       mkdirSync(root, { recursive: true, mode: 0o700 })
       await git(project, "worktree", "prune")
       const branch = branchOf(task)
-      const start = (await hasBranch(branch)) ? [directory, branch] : ["-b", branch, directory, "HEAD"]
+      const start = (await hasBranch(branch)) ? [worktree, branch] : ["-b", branch, worktree, "HEAD"]
       await gitOrThrow(project, "worktree", "add", "--quiet", ...start)
-      const notes = await mergeEarlier(directory, dependencies)
-      return { directory: realpathSync(directory), environment: environmentOf(directory), notes }
+      return prepared(await mergeEarlier(worktree, dependencies))
     },
     /** Commits what an agent left when it said that it was done. @returns git's complaint when it could not */
     commitRest: async (task: string, title: string): Promise<string | undefined> => {
@@ -146,13 +156,13 @@ export const openWorktrees = (project: string) => {
     },
     /** Makes a worktree of the project's HEAD for a check, and removes it after the work. @throws Error when git refuses */
     withBase: async <T>(work: (directory: string) => Promise<T>): Promise<T> => {
-      const directory = join(root, `base-${process.pid}`)
+      const worktree = join(root, `base-${process.pid}`)
       mkdirSync(root, { recursive: true, mode: 0o700 })
-      await gitOrThrow(project, "worktree", "add", "--quiet", "--detach", directory, "HEAD")
+      await gitOrThrow(project, "worktree", "add", "--quiet", "--detach", worktree, "HEAD")
       try {
-        return await work(directory)
+        return await work(await projectIn(worktree))
       } finally {
-        await git(project, "worktree", "remove", "--force", directory)
+        await git(project, "worktree", "remove", "--force", worktree)
       }
     },
     /** Removes the worktrees and branches of closed tasks that are merged and clean. @returns the tasks */

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdirSync } from "node:fs"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, onTestFinished, test, vi } from "vitest"
 import { openWorktrees } from "../../../.opencode/baton/work/worktrees.ts"
@@ -54,6 +54,22 @@ for (const [where, args] of [
     git(project, "merge", "-q", made)
     expect(await worktrees.tidy(ledger)).toEqual([TASK])
   })
+
+test(promised("work.B1", "in a repository of several projects an agent works in its project's folder"), async () => {
+  const { project: top } = await open()
+  const project = join(top, "packages", "a")
+  mkdirSync(project, { recursive: true })
+  writeFileSync(join(project, "package.json"), "{}")
+  git(top, "add", "-A")
+  commit(top, "two projects")
+  const worktrees = openWorktrees(project)
+  const { directory } = await worktrees.prepare("ts-000002", [])
+  expect(directory.endsWith(join("ts-000002", "packages", "a"))).toBe(true)
+  expect((await worktrees.prepare("ts-000002", [])).directory).toBe(directory)
+  for (const folder of [directory, await worktrees.withBase(async (base) => base)])
+    expect(folder.endsWith(join("packages", "a"))).toBe(true)
+  expect(existsSync(join(directory, "package.json"))).toBe(true)
+})
 
 test(promised("work.B1", "a dropped worktree's own commit is said beside its branch's"), async () => {
   const { project, worktrees, directory } = await open()
