@@ -8,7 +8,7 @@ import { bundleRoot } from "../project.ts"
 import { field } from "../schema.ts"
 import { sharedMap } from "../shared.ts"
 import { createClient, toSessionInfo } from "./client.ts"
-import type { Context, ModelName, RequestEvent, Session } from "./context.ts"
+import type { Context, Location, ModelName, RequestEvent, Session } from "./context.ts"
 import { sessionCreated, toEvents } from "./events.ts"
 import { inTime } from "./guard.ts"
 import { createLogFile } from "./log.ts"
@@ -18,6 +18,8 @@ import { type Request, readRequest } from "./request.ts"
 
 /** A folder that OpenCode 2 has open. All of the bundle's plugins share it. */
 export type OpenLocation = {
+  /** OpenCode's own: one object for all plugins, and another one when it opens the folder again. */
+  readonly location: Location
   readonly host: Host
   readonly log: Log
   /**
@@ -91,12 +93,18 @@ const createLocation = (context: Context, onClose: () => void): OpenLocation => 
   bringZod(createProcessRunner({ shell: undefined }), log).catch((error: unknown) =>
     log.warn("zod could not be looked for", { error: describeError(error) }),
   )
-  listen().catch((error: unknown) => {
-    if (!ending.signal.aborted) log.error("no event is heard any more", { error: describeError(error) })
-  })
+  listen().then(
+    () => {
+      if (!ending.signal.aborted) log.info("no event is heard any more", { directory })
+    },
+    (error: unknown) => {
+      if (!ending.signal.aborted) log.error("no event is heard any more", { error: describeError(error) })
+    },
+  )
   log.info(`not there yet on OpenCode 2: ${NOT_YET_ON_2}`, { version: context.app.version, directory })
 
   return {
+    location: context.location,
     host,
     log,
     sent: presence.sent,
@@ -144,9 +152,10 @@ const locations = sharedMap<OpenLocation>("opencode-2")
 export const openLocation = (context: Context): OpenLocation => {
   const key = `${bundleRoot}\n${context.location.directory}`
   const open = locations.get(key)
-  if (open) return open
+  // A reload opens the folder again while a turn still holds the old plugins.
+  if (open?.location === context.location) return open
   const created = createLocation(context, () => {
-    // It may be open again.
+    // It may be open again, or anew.
     if (locations.get(key) === created) locations.delete(key)
   })
   locations.set(key, created)

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import type { Hooks } from "@opencode-ai/plugin"
 import { afterEach, expect, test, vi } from "vitest"
 import { entryOf } from "../../../../.opencode/baton/core/entry.ts"
@@ -41,7 +43,11 @@ const createFake = (session: Partial<Record<"get" | "context" | "generate", () =
   const call = async (name: string, event: object): Promise<void> => {
     for (const run of hooks.get(name) ?? []) await run(event)
   }
-  return { context, call }
+  const log = (): string => {
+    const path = join(directory, "opencode", "log", "baton.log")
+    return existsSync(path) ? readFileSync(path, "utf8") : ""
+  }
+  return { context, call, log }
 }
 
 afterEach(() => void vi.unstubAllEnvs())
@@ -127,6 +133,38 @@ test(promised("v2.A3", "all plugins of a folder share one host, until the last o
   const again = await open()
   expect(new Set(hosts).size).toBe(2)
   await again()
+})
+
+test(
+  promised(
+    "v2.A3",
+    "a folder that OpenCode opened anew has a host of its own, and the old one's end ends nothing there",
+  ),
+  async () => {
+    const { context } = createFake()
+    const reloaded = { ...context, location: { ...context.location } }
+    const hosts: object[] = []
+    const open = (given: Given) =>
+      serve("thing", given, async (host) => {
+        hosts.push(host)
+        return {}
+      })
+    const old = await open(context)
+    const first = await open(reloaded)
+    await old()
+    const second = await open(reloaded)
+    expect(hosts[1]).not.toBe(hosts[0])
+    expect(hosts[2]).toBe(hosts[1])
+    await Promise.all([first(), second()])
+  },
+)
+
+test(promised("v2.A3", "an end of the events that Baton did not ask for is logged"), async () => {
+  const { context, log } = createFake()
+  const event = { subscribe: async function* () {} }
+  const end = await serve("thing", { ...context, event }, async () => ({}))
+  await vi.waitFor(() => expect(log()).toContain("no event is heard any more"))
+  await end()
 })
 
 test.each([
