@@ -25,7 +25,9 @@ import { collectToasts, createSession } from "../sessions.ts"
 const awaitingFile = (request: { conversation: string }) => {
   const task = taskOf(request)
   if (stepOf(request) > 0) return { text: "It is done." }
-  return bash(`touch begun.${task}; while ! test -e go.${task}; do sleep 0.1; done; prog done ${task}`)
+  const command = `touch begun.${task}; while ! test -e go.${task}; do sleep 0.1; done; prog done ${task}`
+  // By default OpenCode ends a command after two minutes.
+  return { tool: "bash", input: { command, description: "A step", timeout: 600_000 } }
 }
 
 const begun = ({ project }: WorkProject, id: string) =>

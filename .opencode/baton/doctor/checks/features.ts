@@ -179,7 +179,7 @@ const checkPolicy = async (context: Served): Promise<Observation> => {
         ? `no ${POLICY_FILE}: no agent passes work over; {} in it switches that on`
         : `${shown} is in order`,
     )
-  const { message, cause = "" } = read.error
+  const { message, cause } = read.error
   const known = cause.includes("Unrecognized key") ? POLICY_KEYS : ""
   return broken(`${message}: ${cause}`, `Mend ${shown}.${known} Until then nothing is passed.`)
 }

@@ -30,11 +30,14 @@ const showAnswer = (context: Context, sessionID: string, typed: string, answer: 
     resume: false,
   })
 
+const withoutMention = (attached: object): object =>
+  Object.fromEntries(Object.entries(attached).filter(([key]) => key !== "mention"))
+
 /** Drops the places in what was typed: the text that is sent has others. */
 const withoutPlaces = ({ files, agents, skills }: Attached): Attached =>
   Object.fromEntries(
     Object.entries({ files, agents, skills }).flatMap(([kind, list]) =>
-      list ? [[kind, list.map(({ mention: _, ...rest }) => rest)]] : [],
+      list ? [[kind, list.map(withoutMention)]] : [],
     ),
   )
 
