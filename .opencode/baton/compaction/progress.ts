@@ -21,7 +21,7 @@ import {
   type SessionStates,
   withoutOwnHandoff,
 } from "./session-state.ts"
-import { renderHandoffSection, renderProgressSection } from "./texts.ts"
+import { handoffBody, renderHandoffSection, renderProgressSection } from "./texts.ts"
 
 const FOLDER = "working"
 
@@ -193,15 +193,17 @@ export const createProgress = (deps: ProgressDeps) => {
     if ((!isUndone && !hasSomething(left)) || recorded.get(sessionID)?.text === text) return true
     const waiting = await outbox.pending(taskID)
     const { parked } = await outbox.status()
-    const isOwn = (entry: OutboxEntry | undefined): boolean =>
+    const isOwn = (entry: OutboxEntry | undefined): entry is Extract<OutboxEntry, { kind: "handoff" }> =>
       entry?.kind === "handoff" && entry.sessionID === sessionID && entry.taskID === taskID
-    // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
-    if (!isUndone && parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return true
-    if (!waiting || (!isUndone && !isLast && waiting.some(isOwn))) return false
     const { specification, activeAt = "" } = sessionState
     // Not before what was recorded in that turn, and not after what others recorded since.
     const at = crashedSince === undefined ? now() : new Date(activeAt > crashedSince ? activeAt : crashedSince)
     const section = sectionOf(binding, sessionState, left, at, crashedSince)
+    const newest = waiting?.findLast(isOwn)
+    if (newest && handoffBody(newest.section) === handoffBody(section)) return true
+    // While the ledger cannot be reached, or does not know the task, one record of a session is enough.
+    if (!isUndone && parked.some(({ record: parkedRecord }) => isOwn(parkedRecord?.entry))) return true
+    if (!waiting || (newest && !isUndone && !isLast)) return false
     recorded.set(sessionID, { text, at: performance.now(), taskID, section })
     await outbox.add({
       kind: "handoff",

@@ -187,6 +187,19 @@ describe("work in progress", () => {
     expect(mark()).toBeUndefined()
   })
 
+  test(promised("sessions.A1", "work that the waiting record tells already is not recorded again"), async () => {
+    const { progress, change, sections, outbox, mark } = setUp()
+    change("a.ts")
+    progress.idle(sessionID)
+    const [section = ""] = await sections(1)
+    outbox.waiting.push({ kind: "handoff", taskID, sessionID, section })
+    await vi.advanceTimersByTimeAsync(RECORD_EVERY_MS)
+    progress.changed(BINDING)
+    await progress.stop()
+    expect(await sections(1)).toHaveLength(1)
+    expect(mark()).toBeUndefined()
+  })
+
   test(promised(["sessions.A1", "task.B3"], "work is recorded in the task that it was done for"), async () => {
     const { change, takeTask, sections, added } = setUp()
     change("a.ts")
