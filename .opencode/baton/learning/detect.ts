@@ -14,6 +14,7 @@ const QUOTED =
   /`[^`\n]{1,300}`|"[^"\n]{1,2000}"|“[^”\n]{1,2000}”|«[^»\n]{1,2000}»|„[^“”\n]{1,2000}[“”]|「[^」\n]{1,2000}」|(?<![\p{L}\p{N}])'[^'\n]{2,200}'(?![\p{L}\p{N}])/gu
 /** Begins a quotation that is not closed in its line: nothing is closed before it, and a word follows. */
 const OPENING_MARK = /(?<![\p{L}\p{N}])(["“«„「])(?=[\p{L}\p{N}>*-])/u
+const ANY_MARK = /["“”«»„「」]/
 const CLOSING_MARKS: Readonly<Record<string, RegExp>> = {
   '"': /"/,
   "“": /”/,
@@ -167,13 +168,15 @@ type Skipping = { readonly kind: "block"; readonly begun: boolean } | { readonly
  */
 const quotationLines = (lines: readonly string[]): ReadonlySet<number> => {
   const found = new Set<number>()
+  const marked = lines.flatMap((line, at) => (ANY_MARK.test(line) ? at : []))
+  if (marked.length < 2) return found
   /** The last line that closes a quotation of each kind. */
-  const lastClosing = new Map<string, number>()
-  for (const [mark, closing] of Object.entries(CLOSING_MARKS))
-    lastClosing.set(
+  const lastClosing = new Map(
+    Object.entries(CLOSING_MARKS).map(([mark, closing]) => [
       mark,
-      lines.findLastIndex((line) => closing.test(line)),
-    )
+      marked.findLast((at) => closing.test(lines[at] ?? "")) ?? -1,
+    ]),
+  )
   let open: RegExp | undefined
   for (const [at, line] of lines.entries()) {
     if (open) {

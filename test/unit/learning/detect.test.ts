@@ -171,7 +171,7 @@ describe("the detector", () => {
       "`".repeat(1_000_000),
       "a. ".repeat(330_000),
       "\n".repeat(1_000_000),
-      '"a\n“b\n'.repeat(150_000),
+      '"a\n“b\n'.repeat(50_000),
     ])
       expect(sentences(text)).toEqual([])
   })
