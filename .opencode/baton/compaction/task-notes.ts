@@ -2,7 +2,7 @@ import type { UserMessage } from "@opencode-ai/sdk"
 import { createLruMap, withDeadline } from "../host/async.ts"
 import { countCommitsSince, readGitState } from "../host/git.ts"
 import { describeError } from "../host/log.ts"
-import { DRAFT_START } from "../host/messages.ts"
+import { DRAFT_BEGIN } from "../host/messages.ts"
 import type { RunProcess } from "../host/process.ts"
 import type { ModelName } from "../host/sessions.ts"
 import type { Notices } from "../host/tui.ts"
@@ -224,7 +224,7 @@ export const createTaskNotes = (deps: TaskNoteDeps) => {
         text,
         isAbove: isNamed || info.id === binding.messageID,
         namesTask: isNamed,
-        hasDraft: text.includes(DRAFT_START) && (earlier?.title.at ?? "") <= new Date(info.time.created).toISOString(),
+        hasDraft: DRAFT_BEGIN.test(text) && (earlier?.title.at ?? "") <= new Date(info.time.created).toISOString(),
       }
       const input: TaskNoteInput = { ...task, identity, nearest, earlier, message, budget: createBudget(contextTokens) }
       const isComplete = typeof identity.ledger === "object"

@@ -48,6 +48,9 @@ export const OWN_COMMAND_TEXT = /^(?:(?:# )?Hand this work over to a new session
 /** The start of every draft of `/handoff`. */
 export const DRAFT_START = "Continuing work from session "
 
+/** More of it, since a user may write the first few words. */
+export const DRAFT_BEGIN = /Continuing work from session ses_\w{1,64}\. When you lack /
+
 export const splitLines = (text: string): string[] => text.split(/\r\n|\r|\n/)
 
 export type CompletedCompaction = {

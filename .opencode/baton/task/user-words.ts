@@ -1,4 +1,4 @@
-import { OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
+import { DRAFT_BEGIN, OWN_COMMAND_TEXT, splitLines } from "../host/messages.ts"
 import type { Parsed, Zod } from "../host/schema.ts"
 import { redactKeys } from "../host/secrets.ts"
 import { counted, cutText } from "../host/text.ts"
@@ -41,9 +41,6 @@ const SEARCHED_CHARACTERS = 2 * MESSAGE_CHARACTERS
 
 /** The facts that end a draft of `/handoff`, in a fence. */
 export const DRAFT_FACTS = "What the session before shows (gathered by program):"
-
-/** The words that begin each draft; a user may write the first few of them. */
-const DRAFT_BEGIN = /Continuing work from session ses_\w{1,64}\. When you lack /
 
 /** Keeps the text before a draft and behind it: the draft itself is a model's and the program's. */
 const withoutDraft = (text: string): string => {

@@ -67,6 +67,31 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
     },
   )
 
+  test(
+    promised(
+      ["v2.B1", "v2.B2"],
+      "a compaction that had nothing to sum up takes neither note nor task out of later requests",
+    ),
+    async () => {
+      const task = await openTask2(({ kind }) => (kind === "compaction" ? { text: SUMMARY } : { text: "Going on." }))
+      await using server = await openServer2(task.project)
+      const id = await server.say(task.message)
+      const compacts = () => server.api("POST", `/session/${id}/compact`, {})
+      await compacts()
+      await server.say("go on", id)
+      const noted = task.model.received("turn").at(-1)?.conversation ?? ""
+      expect(noted).toContain("(compaction 1 of this session)")
+      await server.say("and on", id)
+      await compacts()
+      await compacts()
+      await server.api("POST", `/experimental/session/${id}/wait`)
+      await server.say("go on again", id)
+      const last = task.model.received("turn").at(-1)?.conversation ?? ""
+      expectKnown(task, last)
+      expect(last).toContain("of this session)")
+    },
+  )
+
   const REFUSAL = "I'm sorry, but I can't help with that."
   const NOTHING = /^Compaction 2: the summary was empty; known by program/
   const BAD: [string, ModelReply, RegExp][] = [

@@ -386,7 +386,7 @@ describe("the first request of a session", () => {
   )
 
   test(promised("words.B4", "a draft replaces the last handoff if it is newer, not if it is older"), async () => {
-    const draft = `Task: ts-b54507\n${DRAFT_START}ses_2. Go on.`
+    const draft = `Task: ts-b54507\n${DRAFT_START}ses_2. When you lack it, use read_session. Go on.`
     const [before, after] = ["2026-01-02T03:04:00Z", "2026-01-02T03:05:00Z"].map((at) => Date.parse(at))
     expect(await setUp([foundWith(handoffBy("ses_2"))]).ask(BINDING, draft, after)).not.toContain("By ses_2.")
     expect(await setUp([foundWith(handoffBy("ses_2"))]).ask(BINDING, draft, before)).toContain("By ses_2.")

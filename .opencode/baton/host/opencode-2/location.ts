@@ -155,7 +155,7 @@ export const openLocation = (context: Context): OpenLocation => {
   // A reload opens the folder again while a turn still holds the old plugins.
   if (open?.location === context.location) return open
   const created = createLocation(context, () => {
-    // It may be open again, or anew.
+    // The folder may be open again by now.
     if (locations.get(key) === created) locations.delete(key)
   })
   locations.set(key, created)

@@ -20,12 +20,12 @@ export const readRequest = async (
   const messages = toStoredMessages(sessionID, entries, { agent, model })
   const carried = new Set<unknown>(messages.flatMap(({ parts }) => parts))
 
+  const find = (wanted: string) => sent.find(({ id }) => id === wanted)
   const add = (messageID: string, text: string): void => {
     // A message's own id may end like a summary's.
-    const ids = [messageID, sourceID(messageID)]
-    const found = ids.flatMap((wanted) => sent.find(({ id }) => id === wanted) ?? [])
+    const own = find(messageID) ?? find(sourceID(messageID))
     // Another plugin may have taken the message out of the request.
-    const target = found[0] ?? sent.findLast(isUsers)
+    const target = own ?? sent.findLast(isUsers)
     // OpenCode 2 joins the texts of a message without anything between them.
     if (target) target.content.push({ type: "text", text: `\n\n${text}` })
     else sent.push({ role: "user", content: [{ type: "text", text }] })

@@ -112,9 +112,7 @@ const queue: Command = {
     const counts = Object.fromEntries(
       COUNTED.map((status) => [status, tasks.filter((item) => item.status === status).length]),
     )
-    const defined = ({ id, title, definition_of_done }: (typeof tasks)[number]) => ({
-      ...{ task: id, title, definition_of_done },
-    })
+    const defined = ({ id: task, title, definition_of_done }: ItemRow) => ({ task, title, definition_of_done })
     const toDo = tasks.filter(({ status }) => status === "open").map(defined)
     const begun = tasks.filter(({ status }) => BEGUN.has(status)).map(defined)
     const found = {
