@@ -235,8 +235,10 @@ export const createProgress = (deps: ProgressDeps) => {
     const { binding, isWork } = change
     const work = queue
       .add(sessionID, async () => {
-        const isDone = await record(binding, { isLast: isStopped })
-        if (!isDone && !isStopped && !unrecorded.has(sessionID)) recordLater(binding, isWork)
+        if (await record(binding, { isLast: isStopped })) return
+        // The process may have come to its end meanwhile.
+        if (isStopped) await record(binding, { isLast: true })
+        else if (!unrecorded.has(sessionID)) recordLater(binding, isWork)
       })
       .catch((error: unknown) =>
         log.warn("work in progress is not recorded", { sessionID, error: describeError(error) }),
