@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process"
 import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
+import { hasEnded, startOfProcess } from "../../../.opencode/baton/host/process-identity.ts"
 import { collectOutput } from "../collect-output.ts"
 import { readProcesses } from "../files/process-table.ts"
 import { deadline } from "./deadline.ts"
 import { isLine2, type OpenCodeBinary } from "./opencode-binary.ts"
+import { eventually } from "./opencode-server.ts"
 import type { TestProject } from "./test-project.ts"
 
 export type RunResult = {
@@ -53,11 +55,20 @@ export const runProgram = (
     })
   })
 
-/** Ends OpenCode as `kill -9` does, with the server that a `run` of OpenCode 2 starts for its session. */
+/**
+ * Ends OpenCode as `kill -9` does, with the server that a `run` of OpenCode 2 starts for its session. Waits until they are gone: on a
+ * busy machine a killed process lives on for a while.
+ */
 export const killOpenCode = async (pid: number): Promise<void> => {
   const all = await readProcesses(process.platform)
   const servers = all.filter(({ parent, args }) => parent === pid && /opencode\b.*\bserve\b/s.test(args))
-  for (const each of [pid, ...servers.map((server) => server.pid)]) signalIfThere(each, "SIGKILL")
+  const killed = [pid, ...servers.map((server) => server.pid)].map((each) => ({
+    pid: each,
+    start: startOfProcess(each),
+  }))
+  for (const each of killed) signalIfThere(each.pid, "SIGKILL")
+  const isOver = () => killed.every((each) => hasEnded(each.pid, each.start) !== false) || undefined
+  await eventually("the end of a killed OpenCode", isOver)
 }
 
 /** `opencode run MESSAGE`, with the message on stdin because OpenCode wraps an argument in quotes. */
