@@ -20,6 +20,8 @@ export const isolatedEnvironment = ({ home, directory }: { home: string; directo
   PROG_DB: join(home, ".prog", "prog.db"),
   // OpenCode unpacks a library of 4 MB there at every start and leaves it behind.
   TMPDIR: home,
+  // A start that lives for some seconds takes a tenth to a fifth less processor time without this compiler.
+  BUN_JSC_useDFGJIT: "0",
   TERM: "dumb",
 })
 
