@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, realpathSync } from "node:fs"
-import { basename, dirname, join, relative, resolve, sep } from "node:path"
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import type { Config } from "@opencode-ai/plugin"
 import type { Core } from "../core/core.ts"
 import { createLruMap } from "../host/async.ts"
@@ -16,14 +16,17 @@ const MAX_LINKS = 40
 /** The path that a write would reach, also of a file that is not there yet or behind a link that leads nowhere. */
 const writtenPath = (path: string, links = 0): string => {
   try {
-    return realpathSync(path)
+    return realpathSync.native(path)
   } catch (error) {
     if (!isNotFound(error) || dirname(path) === path) return path
   }
+  // Behind a link it is not the folder that the text says.
+  if (basename(path) === "..") return dirname(writtenPath(dirname(path), links))
   const inRealFolder = join(writtenPath(dirname(path), links), basename(path))
   const isLink = lstatSync(inRealFolder, { throwIfNoEntry: false })?.isSymbolicLink() === true
   if (!isLink || links >= MAX_LINKS) return inRealFolder
-  return writtenPath(resolve(dirname(inRealFolder), readlinkSync(inRealFolder)), links + 1)
+  const target = readlinkSync(inRealFolder)
+  return writtenPath(isAbsolute(target) ? target : `${dirname(inRealFolder)}/${target}`, links + 1)
 }
 
 /** Characters that a file system which folds names ignores. */
@@ -38,16 +41,21 @@ export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
   const below = (folder: string, path: string) => relative(folder, path).split(sep).join("/")
   // OpenCode names files relative to its worktree, which is "/" outside git.
   const worktree = input.worktree
-  const realWorktree = realpathSync(worktree)
+  const realWorktree = realpathSync.native(worktree)
   // Where a link leads to the project, OpenCode's names of its files may lead through the link or not.
-  const places = [below(worktree, projectRoot), below(realWorktree, realpathSync(projectRoot))]
-  const prefixes = [...new Set(places)].map((place) => (place === "" ? "" : `${place}/`))
+  const prefixesOf = (folder: string): string[] => {
+    const places = [below(worktree, folder), below(realWorktree, realpathSync.native(folder))]
+    return [...new Set(places)].map((place) => (place === "" ? "" : `${place}/`))
+  }
+  const [prefixes, started] = [prefixesOf(projectRoot), prefixesOf(input.directory)]
   const prompts = createPromptFiles({ root: projectRoot })
-  const readPaths = (): Paths => protectedPaths(prefixes, promptPaths(prompts))
+  const readPaths = (): Paths => protectedPaths(prefixes, promptPaths(prompts), started)
   /** As OpenCode's rules have them. */
   const ruled = readPaths()
   let users: readonly (readonly PermissionRule[])[] = []
-  const beside = ["baton", "plugins", "node_modules"].map((name) => join(realpathSync(dirname(bundleRoot)), name))
+  const beside = ["baton", "plugins", "node_modules"].map((name) =>
+    join(realpathSync.native(dirname(bundleRoot)), name),
+  )
   /** Outside the project: a copy of the bundle for all projects of the user, and what Baton keeps for the account. */
   const account = writtenPath(accountFolder())
   const ownFolders = [...beside, account].map((folder) => folded(`${folder}/`))

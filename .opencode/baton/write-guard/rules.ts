@@ -14,6 +14,8 @@ const ASKED = [
   ".opencode/opencode.json",
   ...READ_BY_OPENCODE.map((folder) => `.opencode/${folder}/**`),
 ]
+/** Of an `.opencode` that is not the project's. */
+const PLUGINS = [".opencode/plugin/**", ".opencode/plugins/**"]
 
 /** OpenCode's own agents that may change no file unless a rule says so. */
 const READERS = new Set(["plan", "explore", "title", "summary", "compaction"])
@@ -42,17 +44,32 @@ export type Paths = Readonly<Record<"denied" | "asked", readonly string[]>>
 /**
  * @param prefixes the project's folder relative to the worktree, by each of its names: "" or with a slash at its end
  * @param prompts Baton's prompt files, relative to the project
+ * @param started the folder that OpenCode was started in, as the prefixes: it may be below the project
  */
-export const protectedPaths = (prefixes: readonly string[], prompts: readonly string[]): Paths => {
-  const inProject = (paths: readonly string[]) => prefixes.flatMap((prefix) => paths.map((path) => `${prefix}${path}`))
-  // OpenCode reads one in each folder up to the worktree.
-  const folders = prefixes.flatMap((prefix) => prefix.split("/").map((_, at, all) => all.slice(0, at).join("/")))
-  const settings = [...new Set([...prefixes, ...folders.map((folder) => (folder === "" ? "" : `${folder}/`))])]
+export const protectedPaths = (
+  prefixes: readonly string[],
+  prompts: readonly string[],
+  started: readonly string[] = prefixes,
+): Paths => {
+  const within = (folders: readonly string[], paths: readonly string[]) =>
+    folders.flatMap((folder) => paths.map((path) => `${folder}${path}`))
+  // OpenCode reads settings and an `.opencode` in each folder up to the worktree.
+  const above = [...prefixes, ...started].flatMap((prefix) =>
+    prefix.split("/").map((_, at, all) =>
+      all
+        .slice(0, at)
+        .map((name) => `${name}/`)
+        .join(""),
+    ),
+  )
+  const folders = [...new Set([...prefixes, ...above])]
+  const others = folders.filter((folder) => !prefixes.includes(folder))
   return {
-    denied: inProject(DENIED),
+    denied: within(prefixes, DENIED),
     asked: [
-      ...inProject([...ASKED, ...prompts]),
-      ...settings.flatMap((folder) => SETTINGS_FILES.map((file) => `${folder}${file}`)),
+      ...within(prefixes, [...ASKED, ...prompts]),
+      ...within(others, [...ASKED, ...PLUGINS]),
+      ...within(folders, SETTINGS_FILES),
     ],
   }
 }

@@ -92,8 +92,21 @@ describe("rules behind the user's own", () => {
     const { asked } = protectedPaths(["packages/app/"], [])
     for (const path of ["opencode.json", "packages/opencode.jsonc", "packages/app/opencode.json"])
       expect(asked, path).toContain(path)
-    expect(asked).not.toContain(".opencode/*.json")
+    for (const folder of ["", "packages/"])
+      for (const path of [".opencode/plugins/**", ".opencode/*.json", ".opencode/agent/**"])
+        expect(asked, folder).toContain(`${folder}${path}`)
   })
+
+  test(
+    promised("people.C2", "the guard's rules ask for the same below the project, where OpenCode was started"),
+    () => {
+      const { asked, denied } = protectedPaths([""], [], ["packages/app/"])
+      for (const path of ["packages/app/opencode.json", "packages/opencode.json", "packages/app/.opencode/plugins/**"])
+        expect(asked, path).toContain(path)
+      expect(denied).toEqual(PATHS.denied)
+      expect(asked).not.toContain(".opencode/plugins/**")
+    },
+  )
 
   const OTHERS_ASKED = { ".opencode/baton.json": "ask", ".opencode/opencode.json": "deny", "prompts/worker.md": "ask" }
   test.each<[edit: Record<string, string>, paths: Record<string, string>]>([
@@ -161,13 +174,13 @@ describe("rules behind the user's own", () => {
 })
 
 describe("the look at a path before a tool runs", () => {
-  const open = (permission: Setting = "allow", place = "", files: Record<string, string> = {}) => {
+  const open = (permission: Setting = "allow", place = "", files: Record<string, string> = {}, started = "") => {
     const worktree = realpathSync(temporaryFolder())
     const project = join(worktree, place)
     const write = (written: Record<string, string>) => writeFiles(project, written)
     write({ ".opencode/baton/host/guard.ts": "text\n", ".opencode/state/outbox/1.json": "text\n" })
     write({ "prompts/worker.md": "# Worker\n<!-- baton:brief -->\n", ...files })
-    const core = { input: { worktree, directory: project }, projectRoot: project, root: worktree }
+    const core = { input: { worktree, directory: join(project, started) }, projectRoot: project, root: worktree }
     const guard = createWriteGuard(core as Core)
     const config = { permission } as TestConfig
     guard.protect(config as Parameters<typeof guard.protect>[0])
@@ -183,6 +196,7 @@ describe("the look at a path before a tool runs", () => {
     "to-file.ts",
     "to-nothing.ts",
     "to-link.ts",
+    "to-above.ts",
   ]
   /** Of the tools in it OpenCode 1.2.15 asks no plugin. */
   const batch = (filePath: string) => ({
@@ -196,6 +210,8 @@ describe("the look at a path before a tool runs", () => {
       link(".opencode/baton/host/guard.ts", "to-file.ts")
       link(".opencode/plugins/evil.ts", "to-nothing.ts")
       link("to-nothing.ts", "to-link.ts")
+      // By way of a link the folder above is another one than by its name.
+      link("to-baton/../plugins/evil.ts", "to-above.ts")
       for (const name of [...NAMES, join(project, ".opencode/pass-over-logs/1.jsonl")]) {
         expect(guard.refusal("write", { filePath: name }), name).toContain("Baton's own files")
         expect(guard.refusal("edit", { filePath: name }), name).toBeDefined()
@@ -263,6 +279,21 @@ describe("the look at a path before a tool runs", () => {
       link("prompts/worker.md", "notes.md")
       for (const name of ["notes.md", ".OPENCODE/baton.json"])
         expect(guard.refusal("write", { filePath: name }), name).toContain("under another name")
+    },
+  )
+
+  test(
+    promised(
+      ["guard.A2", "people.C2"],
+      "the look at a path before a tool runs knows what OpenCode reads between the project and the folder it was started in",
+    ),
+    () => {
+      const { guard, config, link } = open("allow", "", { "packages/app/a.ts": "" }, "packages/app")
+      for (const path of ["packages/opencode.json", "packages/app/.opencode/plugins/evil.ts"]) {
+        expect(decide(path, config), path).toBe("ask")
+        link(`../../${path}`, `packages/app/${path.length}.txt`)
+        expect(guard.refusal("write", { filePath: `${path.length}.txt` }), path).toContain("under another name")
+      }
     },
   )
 
