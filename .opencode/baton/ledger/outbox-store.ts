@@ -140,6 +140,8 @@ const COUNT_DIGITS = 6
 const NAME = /^(\d{13})-(\d{6})-/
 /** The last part is a digest of the ordering key. */
 const TAGGED = /^\d{13}-\d{6}-[^-]+-([0-9a-f]{8})\.json$/
+/** Equal for the records of an ordering key, which a file that cannot be read says, too; the name itself for another file. */
+export const queueOf = (name: string): string => TAGGED.exec(name)?.[1] ?? name
 const tagOf = (key: string): string => createHash("sha256").update(key).digest("hex").slice(0, 8)
 
 type ReadRecord =

@@ -15,6 +15,7 @@ import {
   type OutboxRecord,
   type OutboxStore,
   orderingKey,
+  queueOf,
 } from "./outbox-store.ts"
 
 /** The result of one drain of the outbox. `reason` is set if records are left. */
@@ -37,7 +38,7 @@ type DrainDeps = {
 const LOCK_TAKEN = "another process is delivering"
 const ONLY_IN_MEMORY = "records are only in memory: neither disk nor ledger took them"
 
-/** `blocked`: why an ordering key (or an unreadable file) has to wait. */
+/** `blocked`: why an ordering key, or the queue of an unreadable file, has to wait. */
 type DrainState = {
   readonly cache: LogCache
   readonly blocked: Map<string, string>
@@ -85,12 +86,13 @@ const createDrain = ({ store, tryLock, deliver, unsaved, log, now, isStopped }: 
   }
 
   const step = async (name: string, state: DrainState): Promise<Step> => {
+    if (state.blocked.has(queueOf(name))) return "refused"
     const read = await store.read(name)
     switch (read.kind) {
       case "gone":
         return "gone"
       case "unreadable":
-        state.blocked.set(name, read.reason)
+        state.blocked.set(queueOf(name), read.reason)
         return "refused"
       case "malformed":
         return await park(name, read.reason, {})

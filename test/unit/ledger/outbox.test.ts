@@ -271,6 +271,21 @@ describe("the outbox", () => {
     },
   )
 
+  test(promised("ledger.D2", "the outbox keeps the order of a queue while a file of it cannot be read"), async () => {
+    const { open, leave, files, state, task } = setUp()
+    await leave([entry("first"), entry("second"), entry("other", OTHER)])
+    const [first = ""] = files().toSorted()
+    const disk = { fails: true }
+    const path: StateFolder["path"] = (...names) =>
+      disk.fails && names.includes(first) ? state.path("x".repeat(300)) : state.path(...names)
+    const outbox = open({ state: { ...state, path } })
+    await outbox.flush(5000)
+    expect([task().messages, task(OTHER).messages]).toEqual([[], ["other"]])
+    disk.fails = false
+    await outbox.flush(5000)
+    expect(task().messages).toEqual(["first", "second"])
+  })
+
   test("the outbox lets a refused record hold up its own task alone", async () => {
     const { open, script, task } = setUp()
     script.fault = ({ id }) => (id === TASK ? "refused" : "none")
