@@ -295,7 +295,7 @@ export const REQUIREMENTS = {
   "work.B3":
     "A killed agent is resumed in its session and folder once, else begins anew; ending one ends its shells; a killed baton work leaves nothing that the next does not find; status, pause, resume, drain and stop work from any terminal.",
   "work.B4":
-    "A line check: COMMAND of a definition of done is run where the person allowed it; red opens the task again with the output in its log.",
+    "A line check: COMMAND of a definition of done is run where the person allowed it; red opens the task again with the output in its log, and so does a stop that cuts the check off.",
   "work.B5":
     "A terminal shows a table over the queue, others get lines or JSON; baton report says what needs the person, what to merge, what is red, where the provider failed and what was spent; the next TUI session says that it is there.",
   "work.B6": "baton work is a program of its own: nothing of it is loaded by a plugin.",

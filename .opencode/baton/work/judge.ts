@@ -53,6 +53,7 @@ const RESUMED: ReadonlySet<string> = new Set([
   "unfinished",
   "idle",
   "check red",
+  "not checked",
   "question",
   "permission refused",
   "provider",
@@ -85,6 +86,8 @@ const WHY: Readonly<Record<string, (taken: Taken, last: RunRow) => string>> = {
   idle: ({ task }) => `You stopped without using a tool. Begin with \`prog show ${task}\`. ${HOW_TO_END(task)}`,
   "check red": (_taken, { detail }) =>
     `The check of your work failed: ${detail}\nIts output is in the task's log. The task is open again.`,
+  "not checked": ({ task }, { detail }) =>
+    `The work was stopped before the check of yours had ended: ${detail}\nThe task is open again. ${HOW_TO_END(task)}`,
   "permission refused": () =>
     "You asked for a permission that nobody could give. Find another way, or say what you need.",
   question: () => "",

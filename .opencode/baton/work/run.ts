@@ -184,7 +184,7 @@ const watch = async (agent: Agent, place: Place, deps: RunDeps, current: Current
 type Current = Watched & {
   readonly mark: string
   stopped: Stopped | undefined
-  /** The work was stopped: a check that it cut off says nothing. */
+  /** The work was stopped: a check that it cut off says nothing, and what it was for is not done yet. */
   isCalledOff: boolean
   readonly stop: (why: Stopped) => Promise<void>
 }
@@ -213,8 +213,8 @@ const check = async (
     const at = { directory: place.directory, deadlineMs: options.maxRunMs, mark, workerID }
     const result = current.isCalledOff ? undefined : await runCheck(command, at)
     if (result === undefined || current.isCalledOff) {
-      await ledger.log(task, `Check not finished, since the work was stopped: ${command}`)
-      return end
+      const cutOff = await ledger.endRun({ task, n: taken.run, kind: "not checked", detail: command })
+      return cutOff ?? end
     }
     say({ event: "check", task, command, outcome: result.isGreen ? "green" : "red" })
     if (result.isGreen) {

@@ -60,6 +60,7 @@ const ORACLE: Record<EndKind, [string, string, boolean]> = {
   idle: ["open", "idle: so; open again (attempt 1 of 3), not before TIME", false],
   unfinished: ["open", "unfinished: so; open again (attempt 1 of 3)", true],
   "check red": ["open", "check red: so; open again (attempt 1 of 3)", true],
+  "not checked": ["open", "not checked: so; open again", true],
   question: ["blocked", 'question: so; blocked until a person answers: prog unblock ID "answer"', false],
   "permission refused": [
     "blocked",
@@ -156,20 +157,19 @@ describe("the end of a run", () => {
     }
   })
 
-  test(promised("queue.A2", "a red check opens what was said to be done"), async () => {
+  test.each([
+    ["check red", "check red: npm test: 2 failed; open again (attempt 1 of 3)"],
+    ["not checked", "not checked: npm test: 2 failed; open again"],
+  ])(promised("queue.A2", "a check opens what was said to be done: %s"), async (kind, line) => {
     const { ledger } = open()
     const id = await ledger.task("T")
     await next(ledger)
     await bind(ledger, id)
     await ledger.ok("done", id)
     await end(ledger, { session: "ses_1", pid: process.pid, kind: "unfinished" })
-    const red = { task: id, n: 1, kind: "check red", detail: "npm test: 2 failed" }
-    for (const _ of ["first", "again"])
-      expect(await end(ledger, red)).toMatchObject([{ kind: "check red", status: "open" }])
-    expect((await show(ledger, id)).log).toEqual([
-      "Run 1 ended: done",
-      "Run 1 ended: check red: npm test: 2 failed; open again (attempt 1 of 3)",
-    ])
+    const red = { task: id, n: 1, kind, detail: "npm test: 2 failed" }
+    for (const _ of ["first", "again"]) expect(await end(ledger, red)).toMatchObject([{ kind, status: "open" }])
+    expect((await show(ledger, id)).log).toEqual(["Run 1 ended: done", `Run 1 ended: ${line}`])
   })
 
   test(promised("queue.A2", "three counted attempts block a task, a provider's do not count"), async () => {

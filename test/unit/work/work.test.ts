@@ -144,6 +144,7 @@ describe("the next run", () => {
         "unfinished",
         "idle",
         "check red",
+        "not checked",
         "question",
         "permission refused",
         "provider",

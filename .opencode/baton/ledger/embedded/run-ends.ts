@@ -26,6 +26,7 @@ export const ENDS = {
   idle: { becomes: "open", counts: true, waits: true },
   unfinished: { becomes: "open", counts: true },
   "check red": { becomes: "open", counts: true },
+  "not checked": { becomes: "open", counts: false },
   question: { becomes: "blocked", counts: false },
   "permission refused": { becomes: "blocked", counts: false },
 } as const satisfies Record<string, Rule>
@@ -38,9 +39,12 @@ export const ruleOf = (kind: EndKind): Rule => ENDS[kind]
 
 const BY_STATUS: Readonly<Record<string, EndKind>> = { done: "done", reviewing: "reviewing", canceled: "canceled" }
 
-/** The task's status counts for more than what was seen of the run, except for a check that was made after it. */
+/** Said of a run that has ended, by the check after it: it opens what the agent said to be done. */
+export const isOfCheck = (kind: EndKind): boolean => kind === "check red" || kind === "not checked"
+
+/** The task's status counts for more than what was seen of the run, except for a check that came after it. */
 export const kindOfEnd = (status: string, seen: EndKind): EndKind =>
-  seen === "check red" ? seen : (BY_STATUS[status] ?? seen)
+  isOfCheck(seen) ? seen : (BY_STATUS[status] ?? seen)
 
 /** A run that no session has begun is no attempt of an agent. */
 export const isAttempt = ({ kind, session_id }: { readonly kind: string; readonly session_id: string }): boolean =>

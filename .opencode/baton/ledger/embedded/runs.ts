@@ -4,7 +4,7 @@ import { ensureClaimTable, readCurrentClaim } from "./claims.ts"
 import type { CommandContext } from "./command.ts"
 import { localMinute } from "./format.ts"
 import { findItem, firstReady, isClosed, updateItem } from "./items.ts"
-import { attemptsText, type EndKind, isAttempt, kindOfEnd, ruleOf } from "./run-ends.ts"
+import { attemptsText, type EndKind, isAttempt, isOfCheck, kindOfEnd, ruleOf } from "./run-ends.ts"
 import type { Cell, ItemRow, LedgerStore, QueueRow, RunRow } from "./store.ts"
 
 /*
@@ -231,7 +231,7 @@ export const endRun = (context: CommandContext, run: RunRow, seen: SeenEnd, isHo
   updateRun(store, run, { ...seen, kind, detail, ended: iso(nowMs) })
   if (item === undefined || run.worker === "" || !isHolder) return kind
   const given = giveBack(store, run, kind, detail, nowMs)
-  if (given.status !== undefined && (!isClosedByAgent(item.status) || kind === "check red"))
+  if (given.status !== undefined && (!isClosedByAgent(item.status) || isOfCheck(kind)))
     updateItem(store, item.id, { status: given.status, updated_at: context.timestamp() })
   if (given.queue) putQueueRow(store, { ...readQueueRow(store, item.id), ...given.queue })
   const why = detail === "" ? kind : `${kind}: ${detail}`

@@ -5,7 +5,7 @@ import { escapeUnprintable, findClaim, ownName, putClaim, readCurrentClaim } fro
 import { type Command, type CommandContext, JSON_FLAG, refuse } from "../command.ts"
 import { goJson, localMinute, padRight } from "../format.ts"
 import { findItem, readItem, readItems, readyItems, requireItem, updateItem } from "../items.ts"
-import { isEndKind } from "../run-ends.ts"
+import { isEndKind, isOfCheck } from "../run-ends.ts"
 import {
   beginRun,
   endRun,
@@ -217,9 +217,8 @@ const endOne = (context: CommandContext, given: Record<string, unknown>) => {
   return findRuns(context, given).map(({ task_id, n }) => {
     const run = findRun(store, task_id, n)
     if (run === undefined) return { task: task_id, n }
-    // What has ended stays as it was judged, except for a check that was made since.
-    const isRed = seen.kind === "check red" && run.kind !== seen.kind
-    if (run.ended === "" || isRed) {
+    // What has ended stays as it was judged, except for a check that came since.
+    if (run.ended === "" || (isOfCheck(seen.kind) && run.kind !== seen.kind)) {
       const holds = isHolder(context, run)
       endRun(context, run, seen, holds)
       const claim = findClaim(store, task_id)
