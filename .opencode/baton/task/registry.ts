@@ -12,8 +12,8 @@ import {
   parseTask,
 } from "./parse.ts"
 import {
+  type Entry,
   emptyRecord,
-  type Hidden,
   messageIDsOf,
   type SessionTask,
   stepsBetween,
@@ -42,27 +42,6 @@ type TaskRegistryDeps = Omit<TaskSearchDeps, "hasTasks"> & {
 
 /** Deeper than any real delegation; a cycle in damaged data ends here. */
 const MAX_ANCESTORS = 16
-
-/** Cached data of one session; all of it can be found again. */
-type Entry = {
-  /** Undefined before it was read, and where there is none. */
-  record?: TaskRecord | undefined
-  hidden: Hidden
-  /** The task by record and undo; undefined where the user took it off, too. */
-  binding?: SessionTask | undefined
-  /** Everything was read without finding a task. Not set for a child. */
-  hasNoTask?: boolean
-  /** The first message of a child session that was created in this process. */
-  order?: string
-  /** The user may have undone something that this process does not know. */
-  mayBeUndone: boolean
-  reading?: Promise<void>
-  /** The running question what OpenCode shows. */
-  looking?: Promise<void>
-  searching?: Promise<SessionTask | undefined>
-  /** The running write. Writes wait for each other, since of two at once the older record might be renamed into place last. */
-  storing?: Promise<unknown>
-}
 
 type Found = { readonly kind: "stored" } | FoundTask
 

@@ -129,6 +129,27 @@ export const withoutMessages = (record: TaskRecord, gone: Hidden): TaskRecord =>
 /** The steps that an undo took away, or a redo brought back. */
 export type Undone = { readonly undone: readonly TaskStep[]; readonly redone: readonly TaskStep[] }
 
+/** Cached data of one session; all of it can be found again. */
+export type Entry = {
+  /** Undefined before it was read, and where there is none. */
+  record?: TaskRecord | undefined
+  hidden: Hidden
+  /** The task by record and undo; undefined where the user took it off, too. */
+  binding?: SessionTask | undefined
+  /** Everything was read without finding a task. Not set for a child. */
+  hasNoTask?: boolean
+  /** The first message of a child session that was created in this process. */
+  order?: string
+  /** The user may have undone something that this process does not know. */
+  mayBeUndone: boolean
+  reading?: Promise<void>
+  /** The running question what OpenCode shows. */
+  looking?: Promise<void>
+  searching?: Promise<SessionTask | undefined>
+  /** The running write. Writes wait for each other, since of two at once the older record might be renamed into place last. */
+  storing?: Promise<unknown>
+}
+
 /** Keeps the task of each session, and what the user said on it. No call throws. */
 export type TaskRegistry = {
   /**
