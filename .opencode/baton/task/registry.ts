@@ -269,6 +269,7 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     message: TypedMessage,
     isCertain: boolean,
     make: () => Promise<unknown>,
+    earlier: Promise<unknown> | undefined,
   ): Promise<readonly string[]> => {
     const { sessionID, messageID, text } = message
     const exact = parseTask(text)
@@ -293,8 +294,12 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     if (!before) await make()
     const { binding } = session
     if (binding && binding.origin !== "parent") await say(sessionID, binding.taskID, said)
-    // In the background: a search may read a long history, and the user's message must not wait for it.
-    else void find(sessionID).then((found) => found && say(sessionID, found.taskID, said))
+    // In the background: a search may read a long history, and the user's message must not wait for it, nor for one before it.
+    else
+      void Promise.resolve(earlier).then(async () => {
+        const found = await find(sessionID)
+        if (found) await say(sessionID, found.taskID, said)
+      })
     return mentioned
   }
 
@@ -306,7 +311,11 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
       if (message.command && session.record?.steps.some((step) => step.messageID === undefined))
         await keep(sessionID, (record) => withMessageID(record, messageID))
       const { parentID, isCertain } = await parentOf(sessionID)
-      if (parentID === null) return userSaid(message, isCertain, make)
+      if (parentID === null) {
+        const said = userSaid(message, isCertain, make, session.saying)
+        session.saying = Promise.allSettled([session.saying, said]).then(() => {})
+        return said
+      }
       if (parseTask(text) ?? parseNaturalTask(text))
         log.info("an agent's order to its subagent binds no task", { sessionID })
       void find(sessionID)

@@ -146,6 +146,8 @@ export type Entry = {
   /** The running question what OpenCode shows. */
   looking?: Promise<void>
   searching?: Promise<SessionTask | undefined>
+  /** The user's messages whose task is looked up. */
+  saying?: Promise<unknown>
   /** The running write. Writes wait for each other, since of two at once the older record might be renamed into place last. */
   storing?: Promise<unknown>
 }

@@ -260,6 +260,20 @@ test.each<[what: string, messages: string[], bound: Partial<SessionTask>, looked
   expect(lookUp.mock.calls.flat()).toEqual(lookedUp)
 })
 
+test(
+  promised("words.A1", "words that follow while the task of the first message is looked up are the task's, too"),
+  async () => {
+    const asked = createDeferred<{ kind: "found" }>()
+    const { tasks } = setUp({ lookUp: () => asked.promise })
+    const first = say(tasks, "ses_1", "Work on ts-b54507")
+    await say(tasks, "ses_1", "Never touch the lexer.")
+    expect(await tasks.find("ses_1")).toBeUndefined()
+    asked.resolve({ kind: "found" })
+    await first
+    await vi.waitUntil(() => saidIn(tasks.cached("ses_1"))?.join() === "Never touch the lexer.")
+  },
+)
+
 test(promised("queue.A5", "a ticket of another tracker behind Task: binds where the ledger knows it"), async () => {
   const { tasks, lookUp } = setUp({ lookUp: async (id) => ({ kind: id === "proj-1234" ? "unknown" : "found" }) })
   const made: string[] = []
