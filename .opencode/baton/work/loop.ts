@@ -45,6 +45,7 @@ export const createLoop = (deps: LoopDeps) => {
   let exitCode: number = EXIT.over
   let spent = 0
   let left = options.once ? options.slots : Number.POSITIVE_INFINITY
+  /** The time that the provider named, until it answers again. */
   let waitUntil = 0
   /** The reason for which all agents are stopped. */
   let stopping: string | undefined
@@ -93,7 +94,7 @@ export const createLoop = (deps: LoopDeps) => {
     if (verdict.kind === "stop") drain(verdict.reason, EXIT.breaker)
     if (verdict.kind !== "wait" || state === "draining") return
     waitUntil = Date.parse(verdict.until)
-    setState("waiting", `${verdict.reason}; the provider asks to wait until ${verdict.until}`)
+    if (state !== "paused") setState("waiting", `${verdict.reason}; the provider asks to wait until ${verdict.until}`)
   }
 
   const begin = (slot: number, task: RunningTask): void => {
@@ -169,6 +170,7 @@ export const createLoop = (deps: LoopDeps) => {
     if (state !== "waiting") return
     if (wrong !== undefined) return drain(`the model still does not answer: ${wrong}`, EXIT.breaker)
     breaker.reset()
+    waitUntil = 0
     setState("working", "the model answers again")
   }
 
@@ -177,8 +179,10 @@ export const createLoop = (deps: LoopDeps) => {
   const heed = (wanted: string): void => {
     if (wanted === "stopped") stop("it was stopped by `baton work stop`")
     if (wanted === "draining") drain("it drains by `baton work drain`", EXIT.over)
-    if (wanted === "paused" && state === "working") setState("paused", "by `baton work pause`")
-    if (wanted === "active" && state === "paused") setState("working", "by `baton work resume`")
+    if (wanted === "paused" && state !== "draining") setState("paused", "by `baton work pause`")
+    // The provider may still have to be waited for.
+    if (wanted === "active" && state === "paused")
+      setState(waitUntil === 0 ? "working" : "waiting", "by `baton work resume`")
   }
 
   const beat = async (): Promise<void> => {

@@ -141,10 +141,12 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
       process.on(signal, signal === "SIGINT" ? loop.interrupt : () => loop.stop(`it got ${signal}`))
     }
     display.start(loop)
-    const exitCode = await loop.run()
-    display.end()
-    leaveWorkNote(directory, { since: started, project })
-    return exitCode
+    try {
+      return await loop.run()
+    } finally {
+      leaveWorkNote(directory, { since: started, project })
+      display.end()
+    }
   } catch (error) {
     display.end()
     await ledger.beat({ ...worker, state: "ended", note: "" }, []).catch(() => undefined)

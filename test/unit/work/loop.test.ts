@@ -117,6 +117,35 @@ test(promised("work.B2", "a loop that is told to drain while it asks the model a
   expect(eventsOf("started")).toHaveLength(3)
 })
 
+test(promised("work.B3", "a pause while the provider is waited for holds, and the wait goes on after it"), async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] })
+  try {
+    let [wanted, nowMs, asked] = ["active", 0, 0]
+    const { loop, awaitEvents, eventsOf, go } = openLoop({
+      ...{ args: ["-n", "3"], end: { ...PROVIDER, next_try: "1970-01-01T00:00:01Z" }, nowMs: () => nowMs },
+      ledger: { claimNext: hands(3), beat: async () => ({ wanted, runs: [] }) },
+      probe: async () => void asked++,
+    })
+    go()
+    const over = loop.run()
+    await awaitEvents("ended", 3)
+    for (const next of ["paused", "active"]) {
+      wanted = next
+      const told = eventsOf("state").length
+      vi.advanceTimersByTime(5_000)
+      await awaitEvents("state", told + 1)
+      // It is over before the work is taken up again.
+      nowMs = 2_000
+    }
+    expect(await over).toBe(EXIT.over)
+    const states = eventsOf("state").flatMap((each) => (each.event === "state" ? each.state : []))
+    expect(states).toEqual(["waiting", "paused", "waiting", "working"])
+    expect(asked).toBe(1)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 /** Hands out so many tasks, and then fails as often as given. */
 const handsThenFails = (count: number, failures: number): WorkLedger["claimNext"] => {
   const hand = hands(count)
