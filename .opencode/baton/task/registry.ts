@@ -172,6 +172,8 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
 
   const searchOnce = async (sessionID: string): Promise<SessionTask | undefined> => {
     const session = await loaded(sessionID)
+    // After a restart, where this is no message's arrival.
+    if (session.record && session.mayBeUndone) await followUndo(sessionID)
     const before = session.record
     const found = await searchTask(sessionID)
     // A session that was deleted meanwhile stays forgotten.
@@ -227,7 +229,10 @@ export const createTaskRegistry = (deps: TaskRegistryDeps): TaskRegistry => {
     const { record, hidden: before } = session
     // The arriving message is not stored yet.
     const ids = record ? messageIDsOf(record).filter((id) => id !== arriving) : []
-    if (!record || ids.length === 0) return NOTHING_UNDONE
+    if (!record || ids.length === 0) {
+      session.mayBeUndone &&= !isFinal
+      return NOTHING_UNDONE
+    }
     // An event may come after the message that follows the undo. It takes the newest messages away.
     const asked = session.mayBeUndone ? ids : ids.toSorted().slice(-1)
     const answer = await shownMessages(sessionID, asked)

@@ -134,6 +134,20 @@ describe.each(ALL_LINES)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).not.toContain("Force-push")
   })
 
+  everywhere(
+    promised("words.A3", "an order undone before a restart is in no compaction that comes first"),
+    async () => {
+      const task = await openSharedTask(binary, summarises(CARELESS))
+      const id = await task.say(`Task: ${task.taskID}\nKeep the tests green.`)
+      await task.say("Force-push each branch.", id)
+      await undo(task, id, "Force-push each branch.")
+      await task.restart()
+      await compact(task, id)
+      expect(compactionsOf(task).at(-1)).toContain("Keep the tests green.")
+      expect(compactionsOf(task).at(-1)).not.toContain("Force-push")
+    },
+  )
+
   everywhere(promised("words.A3", "an automatic task is titled by the message that took its place"), async () => {
     const task = await openSharedTask(binary, summarises(CARELESS))
     task.project.write(".opencode/baton.json", JSON.stringify({ autoTask: true }))

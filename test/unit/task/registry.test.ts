@@ -372,7 +372,11 @@ test(promised("task.C2", "a natural spelling binds where the ledger is lost, not
 })
 
 test(promised("task.D1", "a task that is taken off stays off after a restart, until a message names one"), async () => {
-  const { tasks, create, created } = setUp({ history: { ses_1: [userSays("Task: ts-b54507")] } })
+  const named = userSays("Task: ts-b54507")
+  const { tasks, create, created } = setUp({
+    history: { ses_1: [named] },
+    change: () => ({ message: async () => ({ kind: "ok", value: named }) }),
+  })
   const heard: unknown[] = []
   tasks.onTask(({ taskID, isOff }) => heard.push([taskID, isOff]))
   await say(tasks, "ses_1", "Task: ts-b54507")

@@ -89,6 +89,18 @@ describe("an undo", () => {
     expect(now(restarted)).toEqual([FIRST, `Task: ${FIRST}\nMind the lexer.`, "Go on."])
   })
 
+  test(promised("words.A3", "an undo that another process saw is followed before any message, too"), async () => {
+    const { say, now, create, opencode } = setUp()
+    await say("msg_1", `Task: ${FIRST}\nMind the lexer.`)
+    await say("msg_2", `Task: ${SECOND}\nPlan it.`)
+    opencode.hidden = new Set(["msg_2"])
+    const restarted = create()
+    expect((await restarted.find("ses_1"))?.taskID).toBe(FIRST)
+    expect(now(restarted)).toEqual([FIRST, `Task: ${FIRST}\nMind the lexer.`])
+    opencode.hidden = new Set(["msg_1", "msg_2"])
+    expect(await create().find("ses_1")).toBeUndefined()
+  })
+
   test(
     promised("words.A3", "an undo changes nothing while OpenCode does not answer, and is followed later"),
     async () => {
