@@ -44,7 +44,7 @@ export const createWriteGuard = ({ input, projectRoot, root }: Core) => {
   const realWorktree = realpathSync.native(worktree)
   // Where a link leads to the project, OpenCode's names of its files may lead through the link or not.
   const prefixesOf = (folder: string): string[] => {
-    const places = [below(worktree, folder), below(realWorktree, realpathSync.native(folder))]
+    const places = [below(worktree, folder), below(realWorktree, writtenPath(folder))]
     return [...new Set(places)].map((place) => (place === "" ? "" : `${place}/`))
   }
   const [prefixes, started] = [prefixesOf(projectRoot), prefixesOf(input.directory)]

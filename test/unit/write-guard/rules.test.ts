@@ -297,6 +297,11 @@ describe("the look at a path before a tool runs", () => {
     },
   )
 
+  test(promised("guard.A1", "the guard holds where the folder that OpenCode was started in is gone"), () => {
+    const { guard } = open("allow", "", {}, "gone/app")
+    expect(guard.refusal("write", { filePath: "../../.opencode/plugins/evil.ts" })).toContain("Baton's own files")
+  })
+
   // OpenCode puts the answer behind all rules, and asks for no edit any more.
   test(
     promised(
