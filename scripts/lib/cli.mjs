@@ -6,7 +6,8 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import { quoted, runInstaller } from "./install.mjs"
+import { runInstaller } from "./install.mjs"
+import { quoted } from "./install-output.mjs"
 import { firstMessage } from "./install-plan.mjs"
 import { adviseOnOpenCode } from "./opencode.mjs"
 
@@ -36,7 +37,7 @@ const INSTALLER = new Map([
 const PROG = ".opencode/baton/bin/prog"
 
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
-/** @typedef {import("./install.mjs").Work} Work */
+/** @typedef {import("./install-plan.mjs").Work} Work */
 
 /**
  * Asks at most two questions, on a terminal alone; Enter says yes, and so does what is not a terminal.

@@ -39,6 +39,8 @@ const BESIDE = ".baton-new"
 /** @typedef {(path: string) => string} Locate the file or folder of a path of the manifest */
 /** @typedef {{ autoTask: boolean | undefined, passOver: boolean | undefined }} Options of the command line; undefined for one not given */
 /** @typedef {{ autoTask: boolean, passOver: boolean }} Choices of a user; undefined for the script and for an update, which ask nothing */
+/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean, autoTask: boolean | undefined, passOver: boolean | undefined }} Order the last two: as an option says */
+/** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
 
 /**
  * OpenCode's global folder is itself what `.opencode` is in a project.

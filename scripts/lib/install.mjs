@@ -12,8 +12,8 @@ import { basename, dirname, join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { renderDifference } from "./difference.mjs"
 import { codeOf, exists, InstallError, isAllowed, isFile, isFolder, isRegular } from "./files.mjs"
+import { quoted, showCounts, showDifferences, showPlan } from "./install-output.mjs"
 import {
   createLocate,
   firstMessage,
@@ -28,11 +28,10 @@ import {
 } from "./install-plan.mjs"
 
 /** @typedef {import("./install-plan.mjs").Plan} Plan */
-/** @typedef {import("./install-plan.mjs").Step} Step */
 /** @typedef {import("./install-plan.mjs").Mode} Mode */
 /** @typedef {import("./install-plan.mjs").Choices} Choices */
-/** @typedef {{ dir: string, isGlobal: boolean, mode: Mode, dry: boolean, purge: boolean, isUpdate: boolean, takeOver: boolean, autoTask: boolean | undefined, passOver: boolean | undefined }} Order the last two: as an option says */
-/** @typedef {Order & { plan: Plan, source: string, project: string, version: string }} Work */
+/** @typedef {import("./install-plan.mjs").Order} Order */
+/** @typedef {import("./install-plan.mjs").Work} Work */
 
 /**
  * @typedef {object} Face what differs between scripts/install and the package's command
@@ -157,57 +156,6 @@ const findProject = ({ dir, isGlobal }, source) => {
   if (basename(project) === ".opencode")
     throw misuse(`'${dir}' is an .opencode folder: name the project that holds it, ${dirname(project)}`)
   return project
-}
-
-// ---- Output -----------------------------------------------------------------------------------------------------------
-
-/** @param {string} word @returns {string} quoted for a shell if needed */
-export const quoted = (word) => (/[^A-Za-z0-9_./-]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : word)
-
-/** A screen has room for these of each folder; of more, it shows their number. */
-const NAMED_FILES = 5
-
-/** `.opencode/baton`, `prompts`; "" for a file beside them. @param {string} path */
-const folderOf = (path) => /^(?:\.opencode\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? ""
-
-/** Names no files for a first installation or an uninstall, which change all: the last line counts them. @param {Work} work */
-const showPlan = ({ plan, mode, dry }) => {
-  /** @type {Map<string, string[]>} paths by action and folder */
-  const groups = new Map()
-  for (const step of plan.steps) {
-    const group = `  ${step.action.padEnd(7)} ${folderOf(step.path)}`
-    if (step.action === "keep") console.log(`  keep    ${step.path}: ${step.reason}`)
-    else groups.set(group, [...(groups.get(group) ?? []), `  ${step.action.padEnd(7)} ${step.path}`])
-  }
-  if (!dry && (!plan.isKnown || mode !== "install")) return
-  for (const [group, lines] of groups) {
-    if (lines.length > NAMED_FILES) console.log(`${group}/ (${lines.length} files)`)
-    else console.log(lines.join("\n"))
-  }
-}
-
-/** @param {Work} work @param {readonly ("add" | "update" | "remove")[]} actions */
-const showCounts = ({ plan, dry }, actions) => {
-  const done = { add: "added", update: "updated", remove: "removed" }
-  const count = (/** @type {Step["action"]} */ action) => plan.steps.filter((step) => step.action === action).length
-  const counts = actions.map((action) => `${count(action)} ${dry ? "would be " : ""}${done[action]}`)
-  console.log(`Files: ${counts.join(", ")}, ${count("keep")} kept as they are.`)
-}
-
-/** Shows, at an update, how each new version differs from the user's file that it lies beside. @param {Work} work */
-const showDifferences = ({ plan, isUpdate }) => {
-  for (const line of isUpdate ? plan.record : []) {
-    const [, path = ""] = /\t([^\t]+)\.baton-new$/.exec(line) ?? []
-    if (path === "" || !isRegular(plan.at(path))) continue
-    const beside = `${path}.baton-new`
-    const step = plan.steps.find((one) => one.path === beside)
-    const isMerged = step === undefined && !exists(plan.at(beside))
-    if (isMerged) continue
-    const newer = step && "content" in step ? step.content.bytes : fs.readFileSync(plan.at(beside))
-    console.log(`\n${path}: yours (-), the new version (+)`)
-    for (const shown of renderDifference(fs.readFileSync(plan.at(path), "utf8"), newer.toString()))
-      console.log(`  ${shown}`)
-  }
 }
 
 /** The file in which prog, real or embedded, keeps the tasks. */
