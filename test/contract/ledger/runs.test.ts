@@ -170,6 +170,9 @@ describe("the end of a run", () => {
     const red = { task: id, n: 1, kind, detail: "npm test: 2 failed" }
     for (const _ of ["first", "again"]) expect(await end(ledger, red)).toMatchObject([{ kind, status: "open" }])
     expect((await show(ledger, id)).log).toEqual(["Run 1 ended: done", `Run 1 ended: ${line}`])
+    await ledger.ok("cancel", id)
+    const later = { ...red, kind: kind === "check red" ? "not checked" : "check red" }
+    expect(await end(ledger, later), "canceled by a person").toMatchObject([{ kind, status: "canceled" }])
   })
 
   test(promised("queue.A2", "three counted attempts block a task, a provider's do not count"), async () => {

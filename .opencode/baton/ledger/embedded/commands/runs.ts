@@ -217,8 +217,9 @@ const endOne = (context: CommandContext, given: Record<string, unknown>) => {
   return findRuns(context, given).map(({ task_id, n }) => {
     const run = findRun(store, task_id, n)
     if (run === undefined) return { task: task_id, n }
-    // What has ended stays as it was judged, except for a check that came since.
-    if (run.ended === "" || (isOfCheck(seen.kind) && run.kind !== seen.kind)) {
+    // What has ended stays as it was judged, except for a check that came since. What a person canceled stays so.
+    const isChecked = isOfCheck(seen.kind) && run.kind !== seen.kind && findItem(store, task_id)?.status !== "canceled"
+    if (run.ended === "" || isChecked) {
       const holds = isHolder(context, run)
       endRun(context, run, seen, holds)
       const claim = findClaim(store, task_id)
