@@ -1,6 +1,7 @@
 /** `baton work`: agents that work through a project's tasks. Exits as docs/workers.md says. */
 import { hostname } from "node:os"
 import { complain, print, printJSON, runCommand } from "../host/cli.ts"
+import { describeError } from "../host/log.ts"
 import { nearestProject } from "../host/project.ts"
 import { leaveWorkNote } from "../host/work-note.ts"
 import { findFolderProject } from "../ledger/embedded/folder-project.ts"
@@ -144,8 +145,12 @@ const work = async (directory: string, options: WorkOptions): Promise<number> =>
     try {
       return await loop.run()
     } finally {
-      leaveWorkNote(directory, { since: started, project })
       display.end()
+      try {
+        leaveWorkNote(directory, { since: started, project })
+      } catch (error) {
+        say(`the next session is not told that there is a report: ${describeError(error)}`)
+      }
     }
   } catch (error) {
     display.end()
