@@ -77,14 +77,16 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
       await using server = await openServer2(task.project)
       const id = await server.say(task.message)
       const compacts = () => server.api("POST", `/session/${id}/compact`, {})
+      const settled = () => server.api("POST", `/experimental/session/${id}/wait`)
       await compacts()
+      await settled()
       await server.say("go on", id)
       const noted = task.model.received("turn").at(-1)?.conversation ?? ""
       expect(noted).toContain("(compaction 1 of this session)")
       await server.say("and on", id)
       await compacts()
       await compacts()
-      await server.api("POST", `/experimental/session/${id}/wait`)
+      await settled()
       await server.say("go on again", id)
       const last = task.model.received("turn").at(-1)?.conversation ?? ""
       expectKnown(task, last)

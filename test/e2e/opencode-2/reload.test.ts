@@ -1,4 +1,4 @@
-import { chmodSync } from "node:fs"
+import { appendFileSync, chmodSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
@@ -29,7 +29,8 @@ describe.runIf(HAS_OPENCODE_2)("OpenCode 2.0.15", () => {
       ] as const
       for (const [path, count] of changes) {
         const before = starts(task)
-        task.project.write(path, `${task.project.read(path)}\n// changed\n`)
+        // In one write: OpenCode would see a file that is written anew empty, and change twice.
+        appendFileSync(join(task.project.directory, path), "\n// changed\n")
         await eventually(`a new start after a change of ${path}`, () =>
           starts(task) === before + count ? true : undefined,
         )

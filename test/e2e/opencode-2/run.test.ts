@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { promised } from "../../requirements.ts"
+import { eventually, LEDGER_WAIT_MS } from "../../support/index.ts"
 import { openServer2, openTask2 } from "../../support/opencode/opencode-2.ts"
 import { HAS_OPENCODE_2 } from "../../support/opencode/opencode-binary.ts"
 
@@ -12,5 +13,7 @@ if (HAS_OPENCODE_2)
       JSON.parse(await task.ledger.prog("runs", task.taskID, "--json"))
     expect(await runs()).toEqual([])
     await task.runWell(task.message)
+    // Its server may end after it.
+    await eventually("the run's record", async () => (await runs())[0], ...LEDGER_WAIT_MS)
     expect(await runs()).toEqual([expect.objectContaining({ session_id: expect.stringMatching(/^ses_/) })])
   })

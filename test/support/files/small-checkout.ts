@@ -3,6 +3,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlink
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
+import { deadline } from "../opencode/deadline.ts"
 import { REPOSITORY } from "../opencode/opencode-binary.ts"
 import { temporaryFolder } from "./with-test.ts"
 
@@ -36,7 +37,8 @@ export const runScript = (
   options: { cwd: string; env?: NodeJS.ProcessEnv; uid?: number } = { cwd: tmpdir() },
 ): Outcome => {
   const [program, ...args] = argv
-  const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: "utf8", timeout: 60_000, ...options })
+  const limits = { encoding: "utf8", timeout: deadline(60_000) } as const
+  const { status, stdout, stderr, error } = spawnSync(program, args, { ...limits, ...options })
   if (error) throw error
   return { exitCode: status, stdout, stderr }
 }
