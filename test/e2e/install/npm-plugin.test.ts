@@ -58,6 +58,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     expect(lastTurn(task)).toContain("(compaction 1 of this session)")
     const tools = task.model.received("turn")[0]?.tools
     expect(tools).toContain("pass_over")
+    await eventually("the live state", () => liveFiles(directory)[0])
     expect(liveFiles(directory)).toHaveLength(1)
     const both = async () => {
       const records = await recordsOf(task)

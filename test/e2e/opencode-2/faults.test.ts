@@ -16,7 +16,7 @@ import { MACHINE_FAULTS } from "../../support/faults/fault-machine-table.ts"
 import { DAMAGES, damageState, recordsIn, stateFolder } from "../../support/faults/fault-stored-table.ts"
 import { HELD_TO_MODES, lineWith, PROJECT_FAULTS } from "../../support/faults/fault-table.ts"
 import { makeOwnFolder } from "../../support/files/own-state.ts"
-import { deadline, IS_NIGHT, REPOSITORY, type Script, TASK, type TaskProject } from "../../support/index.ts"
+import { deadline, eventually, IS_NIGHT, REPOSITORY, type Script, TASK, type TaskProject } from "../../support/index.ts"
 import { inForm } from "../../support/model/retention-2.ts"
 import { FULL_TOKENS, openTask2, type Task2 } from "../../support/opencode/opencode-2.ts"
 import { LINE_2 } from "../../support/opencode/opencode-binary.ts"
@@ -79,6 +79,8 @@ describe.each(LINE_2)("OpenCode $version", (binary) => {
       expect(recordsIn(task, "outbox/parked")).toEqual(names)
       // OpenCode 2 shows plugins nothing from before a compaction, which keeps the task.
       for (const pair of [DAMAGES.slice(0, 2), DAMAGES.slice(2)]) {
+        // A process that still ends would store its state over the damage.
+        expect(await awaitNoProcesses(task.project, LEFTOVER_DEADLINE_MS)).toEqual([])
         const linesBefore = task.project.batonLog().length
         for (const found of pair) damageState(task, found)
         // Compacts, since the answer before it filled the context.
@@ -99,8 +101,12 @@ describe.each(LINE_2)("OpenCode $version", (binary) => {
       let pid = 0
       const task: Task2 = await openTask2(async ({ kind, index }) => {
         if (kind === "compaction") return { text: "## Done\n\n- The lexer was left alone." }
-        if (index === 1) process.kill(pid, "SIGKILL")
-        else await untilDelivered(task)
+        // A request waits for its record, but not long.
+        const recorded = () => task.project.batonLog().some((line) => line.includes("compaction recorded")) || undefined
+        if (index === 1) {
+          await eventually("the record", recorded)
+          process.kill(pid, "SIGKILL")
+        } else await untilDelivered(task)
         return index === 0
           ? { tool: "shell", input: { command: "true", description: "A step" }, promptTokens: FULL_TOKENS }
           : { text: "Going on." }

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { signalIfThere } from "../../../.opencode/baton/host/process.ts"
-import { isAlive } from "../../../.opencode/baton/host/process-identity.ts"
+import { argumentsOf, isAlive } from "../../../.opencode/baton/host/process-identity.ts"
 import { findMarked } from "../../../.opencode/baton/work/processes.ts"
 import { promised } from "../../requirements.ts"
 import {
@@ -26,6 +26,20 @@ const doing =
     const all = [...steps, () => bash(`prog done ${task}`)]
     return all[stepOf(request)]?.(task) ?? { text: "It is done." }
   }
+
+/** A step that does not end. By default OpenCode ends a command after two minutes. */
+const HANGING: ModelReply = {
+  tool: "bash",
+  input: { command: "sleep 600 & echo $! >shell.pid; sleep 600", description: "A step", timeout: 600_000 },
+}
+
+/** The plugin names a run's session in the background: a run that is ended before begins anew, and is no attempt. */
+const sessionNamed = ({ ledger }: WorkProject, id: string) =>
+  eventually(
+    "the session of the run",
+    async () => (await ledger.prog("runs", id, "--json")).includes('"session_id": "ses_') || undefined,
+    ...LEDGER_WAIT_MS,
+  )
 
 const ended = (events: Awaited<ReturnType<WorkProject["work"]>>["events"]) =>
   events.filter(({ event }) => event === "ended").map(({ kind, status }) => `${kind}: ${status}`)
@@ -125,8 +139,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     const work = await openWorkProject(binary, (request) => {
       const order = newestOrder(request)
       // OpenCode 1.2.15 may note a call's input after the call has begun: the past to look for is of one that came to its end.
-      if (!order.includes("Go on."))
-        return bash(stepOf(request) === 0 ? "echo the first step" : "sleep 600 & echo $! >shell.pid; sleep 600")
+      if (!order.includes("Go on.")) return stepOf(request) === 0 ? bash("echo the first step") : HANGING
       told = request.conversation
       return doing()(request)
     })
@@ -135,8 +148,10 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     await eventually("the shell", () => existsSync(join(work.project.directory, "shell.pid")) || undefined)
     const shell = Number(await eventually("its pid", () => work.project.read("shell.pid").trim() || undefined))
     const agent = await eventually("the agent", () =>
-      findMarked("BATON_RUN", `${id}.1`).find((pid) => commandOf(pid).includes("run")),
+      // A program of the ledger's is marked, too, and `bun run` is its command.
+      findMarked("BATON_RUN", `${id}.1`).find((pid) => argumentsOf(pid).join(" ").includes("run --format json")),
     )
+    await sessionNamed(work, id)
     signalIfThere(agent, "SIGKILL")
     const { exitCode, events } = await running
     expect(exitCode).toBe(0)
@@ -153,7 +168,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       let runs = 0
       const work = await openWorkProject(binary, (request) => {
         if (stepOf(request) === 0) runs++
-        return runs === 1 ? bash("sleep 600 & echo $! >shell.pid; sleep 600") : doing()(request)
+        return runs === 1 ? HANGING : doing()(request)
       })
       await work.add("First")
       const { exitCode, events } = await work.work(["--stuck", `${deadline(15_000) / 1_000}s`])
@@ -172,7 +187,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     let runs = 0
     const work = await openWorkProject(binary, (request) => {
       if (stepOf(request) === 0) runs++
-      return runs === 1 ? bash("sleep 600 & echo $! >shell.pid; sleep 600") : doing()(request)
+      return runs === 1 ? HANGING : doing()(request)
     })
     const id = await work.add("First")
     let pid = 0
@@ -189,6 +204,7 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
       ),
     )
     expect((await work.baton(["work", "status", "-p", "demo"])).stdout).toContain(`${id}  run 1`)
+    await sessionNamed(work, id)
     signalIfThere(pid, "SIGKILL")
     await eventually("its end", () => !isAlive(pid) || undefined)
     expect(isAlive(shell), "nobody was there to end it").toBe(true)
@@ -235,7 +251,8 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
           seen = newestOrder(request)
           return doing(() => bash("touch fixed"))(request)
         }
-        return doing()(request)
+        // Not done before the test has taken the base away.
+        return doing(() => bash("while test -e base; do sleep 0.1; done"))(request)
       })
       const check = "test -e base || test -e fixed || { echo 2 tests failed; exit 1; }"
       work.project.write("base", "")
@@ -318,5 +335,3 @@ describe.each(BOTH_ENDS)("OpenCode $version", (binary) => {
     )
   })
 })
-
-const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")
