@@ -38,7 +38,11 @@ const toEvent = (raw: { type: string; data?: Record<string, unknown> }) => {
   return { type, properties: type === "permission.asked" ? { ...data, patterns: data.resources } : data }
 }
 
-async function* readEvents(response: Response) {
+/** A server tells of all its folders, where OpenCode 1's client hears of its own alone. */
+const isOf = ({ location }: { location?: { directory?: string } }, directory: string): boolean =>
+  location?.directory === undefined || location.directory === directory
+
+async function* readEvents(response: Response, directory: string) {
   const decoder = new TextDecoder()
   let rest = ""
   for await (const chunk of response.body ?? []) {
@@ -47,7 +51,8 @@ async function* readEvents(response: Response) {
     rest = blocks.pop() ?? ""
     for (const block of blocks) {
       const data = block.split("\n").flatMap((line) => (line.startsWith("data:") ? [line.slice(5)] : []))
-      if (data.length > 0) yield toEvent(JSON.parse(data.join("\n")))
+      const raw = data.length > 0 ? JSON.parse(data.join("\n")) : undefined
+      if (raw !== undefined && isOf(raw, directory)) yield toEvent(raw)
     }
   }
 }
@@ -142,7 +147,9 @@ export const createClient2 = (baseUrl: string, directory: string): OpencodeClien
     postSessionIdPermissionsPermissionId: answer(({ path: { id, permissionID }, body: { response } }) =>
       api("POST", `/session/${id}/permission/${permissionID}/reply`, { decision: response }),
     ),
-    event: { subscribe: async () => ({ stream: readEvents(await fetch(`${baseUrl}/api/event`, { headers })) }) },
+    event: {
+      subscribe: async () => ({ stream: readEvents(await fetch(`${baseUrl}/api/event`, { headers }), directory) }),
+    },
   }
   return client as unknown as OpencodeClient
 }
