@@ -158,7 +158,8 @@ export const chooseTarget = async (
   current: AgentAndModel | undefined,
 ): Promise<Partial<AgentAndModel> | undefined> => {
   let target: Partial<AgentAndModel> | undefined = current
-  if (wanted.agent !== undefined) {
+  // A model that fills in each field leaves the ones that it does not need empty.
+  if (wanted.agent?.trim()) {
     const all = required("agent", await childSessions.agents())
     const known = all.filter(({ mode, isHidden }) => mode !== "subagent" && !isHidden)
     const agent = known.find(({ name }) => name === wanted.agent)
@@ -168,7 +169,7 @@ export const chooseTarget = async (
       )
     target = { ...current, agent: agent.name, ...(agent.model ? { model: agent.model } : {}) }
   }
-  if (wanted.model !== undefined) {
+  if (wanted.model?.trim()) {
     const all = required("model", await models())
     const model = parseModel(wanted.model)
     if (!all.some((each) => isSameModel(each, model))) {

@@ -157,6 +157,7 @@ describe("the agent and the model of a new session", () => {
 
   test.each([
     [{}, CURRENT],
+    [{ agent: "", model: " " }, CURRENT],
     [{ agent: "build" }, { ...CURRENT, agent: "build" }],
     [{ agent: "writer" }, { agent: "writer", model: OTHER }],
     [{ model: "p/vendor/big" }, { agent: "plan", model: OTHER }],
